@@ -1,0 +1,57 @@
+#include "blocks/state_space.hpp"
+
+#include <algorithm>
+
+namespace hmor {
+
+StateSpace::StateSpace(const Matrix& a, const Matrix& b, const Matrix& c, const Matrix& d, std::vector<double> initial,
+                       double period, Update update)
+    : Block(b.cols(), c.rows(), a.rows(), period),
+      stacked_(c.rows() + a.rows(), a.rows() + b.cols()),
+      initial_(std::move(initial)),
+      first_(c.rows()),
+      argument_(a.rows() + b.cols()),
+      result_(stacked_.ld()),
+      update_(update) {
+  const int n = a.rows(), m = b.cols(), p = c.rows();
+  if (a.cols() != n || b.rows() != n || c.cols() != n || d.rows() != p || d.cols() != m ||
+      static_cast<int>(initial_.size()) != n)
+    throw std::invalid_argument("A, B, C, D and initial of StateSpace do not fit together.");
+  // S = [C D; A B], or [CA CB; A B] when the state advances first.
+  for (int j = 0; j < n + m; ++j) {
+    const double* column = j < n ? a.column(j) : b.column(j - n);
+    for (int i = 0; i < n; ++i) stacked_(p + i, j) = column[i];
+    for (int i = 0; i < p; ++i) {
+      const double feedthrough = j < n ? 0.0 : d(i, j - n);
+      if (update == Update::start) {
+        if (feedthrough != 0.0) throw std::invalid_argument("D of StateSpace must be zero with update 'start'.");
+        for (int k = 0; k < n; ++k) stacked_(i, j) += c(i, k) * column[k];
+      } else {
+        stacked_(i, j) = j < n ? c(i, j) : feedthrough;
+      }
+    }
+  }
+  for (int i = 0; i < p; ++i)
+    for (int k = 0; k < n; ++k) first_[i] += c(i, k) * initial_[k];
+  reset();
+}
+
+void StateSpace::step(double, const double* in, double* out) noexcept {
+  if (update_ == Update::start && !started_) {
+    started_ = true;
+    std::copy(first_.begin(), first_.end(), out);
+    return;
+  }
+  const int n = n_state(), p = n_out();
+  for (int i = 0; i < n_in(); ++i) argument_[n + i] = in[i];
+  multiply(stacked_, argument_.data(), result_.data());
+  for (int i = 0; i < p; ++i) out[i] = result_[i];
+  for (int i = 0; i < n; ++i) argument_[i] = result_[p + i];
+}
+
+void StateSpace::reset() noexcept {
+  std::copy(initial_.begin(), initial_.end(), argument_.begin());
+  started_ = false;
+}
+
+}  // namespace hmor

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <vector>
+
+#include "block.hpp"
+#include "dense.hpp"
+
+namespace hmor {
+
+/// When a block with state advances within its tick.
+enum class Update {
+  end,    ///< y_k = g(x_k, u_k), then x_k -> x_{k+1} with u_k. The input may act on the output at once.
+  start,  ///< x_{k-1} -> x_k with u read now, then y_k = g(x_k). For inputs that are last tick's values.
+};
+
+/// Discrete linear state space.
+///
+///   Update::end     y_k = C x_k + D u_k,   x_{k+1} = A x_k + B u_k
+///   Update::start   x_k = A x_{k-1} + B u,  y_k = C x_k   (D must be zero; the first tick only outputs C x_0)
+///
+/// Both are one matrix-vector product: [y; x+] = S [x; u].
+class StateSpace final : public Block {
+ public:
+  /// Outside the loop. a (n, n), b (n, m), c (p, n), d (p, m); `initial` has n numbers.
+  StateSpace(const Matrix& a, const Matrix& b, const Matrix& c, const Matrix& d, std::vector<double> initial,
+             double period, Update update);
+
+  void step(double t, const double* in, double* out) noexcept override;
+  void reset() noexcept override;
+
+  /// In the loop. The state, n_state numbers.
+  const double* state() const noexcept { return argument_.data(); }
+
+ private:
+  Matrix stacked_;                 // S, rows [y; x+]
+  std::vector<double> initial_;    // x_0
+  std::vector<double> first_;      // C x_0, for Update::start
+  std::vector<double> argument_;   // [x; u]
+  std::vector<double> result_;     // [y; x+], padded
+  Update update_;
+  bool started_ = false;
+};
+
+}  // namespace hmor

@@ -1,0 +1,91 @@
+#include "loop.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace hmor {
+
+Recorder::Recorder(std::vector<int> signals, int every, std::int64_t frames)
+    : signals_(std::move(signals)), every_(every), capacity_(frames) {
+  if (every < 1 || frames < 0) throw std::invalid_argument("every of a recorder must be at least 1.");
+  data_.assign(signals_.size() * static_cast<std::size_t>(frames), 0.0);  // touched now, not in the loop
+}
+
+Loop::Loop(double dt, std::vector<double> initial) : dt_(dt), initial_(std::move(initial)), bus_(initial_) {
+  if (!(dt > 0.0)) throw std::invalid_argument("dt of a loop must be positive.");
+}
+
+void Loop::add(Block& block, std::vector<int> inputs, int first_output, int every) {
+  const int size = static_cast<int>(bus_.size());
+  const bool inside = std::all_of(inputs.begin(), inputs.end(), [&](int i) { return 0 <= i && i < size; });
+  if (static_cast<int>(inputs.size()) != block.n_in() || !inside || first_output < 0 ||
+      first_output + block.n_out() > size || every < 1)
+    throw std::invalid_argument("the wiring of a block does not fit the bus.");
+  bool side_by_side = true;
+  for (std::size_t i = 1; i < inputs.size(); ++i) side_by_side &= inputs[i] == inputs[i - 1] + 1;
+  // A block must not see its own fresh outputs in its inputs while it writes them.
+  for (int i : inputs) side_by_side &= i < first_output || i >= first_output + block.n_out();
+
+  Wiring wiring{std::move(inputs), std::vector<double>(block.n_in() + 1, 0.0)};
+  Call call{&block, nullptr, nullptr, nullptr, bus_.data() + first_output, block.n_in(), block.n_out(), every, 0};
+  if (side_by_side) {
+    call.in = bus_.data() + (wiring.inputs.empty() ? 0 : wiring.inputs.front());
+  } else {
+    call.gather = wiring.inputs.data();  // the heap buffers stay where they are when the vector moves
+    call.gathered = wiring.gathered.data();
+    call.in = call.gathered;
+  }
+  wirings_.push_back(std::move(wiring));
+  calls_.push_back(call);
+}
+
+void Loop::record(std::vector<int> signals, int every, std::int64_t frames) {
+  for (int i : signals)
+    if (i < 0 || i >= static_cast<int>(bus_.size())) throw std::invalid_argument("a recorded signal is not on the bus.");
+  recorder_ = Recorder(std::move(signals), every, frames);
+}
+
+void Loop::reset() noexcept {
+  std::copy(initial_.begin(), initial_.end(), bus_.begin());
+  for (Call& call : calls_) {
+    call.block->reset();
+    call.due = 0;
+  }
+  recorder_.reset();
+  k_ = 0;
+  stopped_by_ = -1;
+  asked_.store(false, std::memory_order_relaxed);
+}
+
+Stop Loop::run(std::int64_t ticks) noexcept {
+  for (const std::int64_t end = k_ + ticks; k_ < end; ++k_) {
+    const double t = static_cast<double>(k_) * dt_;
+    Stop stop = Stop::finished;
+    for (Call& call : calls_) {
+      if (k_ != call.due) continue;
+      call.due += call.every;
+      if (call.gather)
+        for (int i = 0; i < call.n_in; ++i) call.gathered[i] = bus_[call.gather[i]];
+      call.block->step(t, call.in, call.out);
+      double sum = 0.0;  // 0 * x is 0 for finite x and nan otherwise
+      for (int i = 0; i < call.n_out; ++i) sum += 0.0 * call.out[i];
+      if (sum != 0.0 || call.block->fault() != 0) [[unlikely]] {
+        stop = call.block->fault() != 0 ? Stop::fault : Stop::not_finite;
+        stopped_by_ = static_cast<int>(&call - calls_.data());
+        break;
+      }
+    }
+    recorder_.tick(k_, bus_.data());
+    if (stop != Stop::finished) {
+      ++k_;
+      return stop;
+    }
+    if (asked_.load(std::memory_order_relaxed)) {
+      ++k_;
+      return Stop::asked;
+    }
+  }
+  return Stop::finished;
+}
+
+}  // namespace hmor

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "block.hpp"
+
+namespace hmor {
+
+/// Copies chosen signals into memory that was allocated before the run, every n-th tick.
+class Recorder {
+ public:
+  /// Outside the loop: allocates room for `frames` frames.
+  Recorder(std::vector<int> signals, int every, std::int64_t frames);
+
+  /// In the loop. Called after the blocks of a tick.
+  void tick(std::int64_t k, const double* bus) noexcept {
+    if (k != due_) return;
+    due_ += every_;
+    if (frames_ == capacity_) return;
+    double* frame = data_.data() + static_cast<std::size_t>(frames_++) * signals_.size();
+    for (std::size_t i = 0; i < signals_.size(); ++i) frame[i] = bus[signals_[i]];
+  }
+  void reset() noexcept { frames_ = due_ = 0; }
+
+  std::int64_t frames() const noexcept { return frames_; }
+  int width() const noexcept { return static_cast<int>(signals_.size()); }
+  const double* data() const noexcept { return data_.data(); }
+
+ private:
+  std::vector<int> signals_;
+  std::vector<double> data_;
+  std::int64_t every_, capacity_, frames_ = 0, due_ = 0;
+};
+
+/// Why a run ended. Ordered: a later one is worse.
+enum class Stop : int { finished = 0, asked = 1, not_finite = 2, fault = 3 };
+
+/// A bus of signals and an ordered list of blocks; a tick calls each due block once, in that order.
+/// It is built once from a checked description (rt_runtime/loop.py) and trusts its indices.
+class Loop {
+ public:
+  /// Outside the loop. `dt` in s, `initial` one number per signal.
+  Loop(double dt, std::vector<double> initial);
+
+  /// Outside the loop. Inputs may stand anywhere on the bus, outputs stand side by side from `first_output` on.
+  /// The block must outlive the loop.
+  void add(Block& block, std::vector<int> inputs, int first_output, int every);
+
+  /// Outside the loop.
+  void record(std::vector<int> signals, int every, std::int64_t frames);
+
+  /// Outside the loop. Signals, blocks and recorder back to their start; the next tick is tick 0.
+  void reset() noexcept;
+
+  /// In the loop. At most `ticks` further ticks; stops early at a value that is not finite or a block's fault.
+  Stop run(std::int64_t ticks) noexcept;
+
+  /// In the loop, from any thread: the run ends after the current tick.
+  void ask_to_stop() noexcept { asked_.store(true, std::memory_order_relaxed); }
+
+  std::int64_t tick() const noexcept { return k_; }
+  int stopped_by() const noexcept { return stopped_by_; }  // index of the block behind not_finite or fault
+  const std::vector<double>& bus() const noexcept { return bus_; }
+  const Recorder& recorder() const noexcept { return recorder_; }
+
+ private:
+  struct Call {
+    Block* block;
+    const int* gather;         // bus index per input, or null when the inputs stand side by side
+    const double* in;          // where the block reads
+    double* gathered;          // where gathered inputs go
+    double* out;
+    int n_in, n_out;
+    std::int64_t every, due;
+  };
+  struct Wiring {
+    std::vector<int> inputs;
+    std::vector<double> gathered;
+  };
+
+  double dt_;
+  std::vector<double> initial_, bus_;
+  std::vector<Call> calls_;
+  std::vector<Wiring> wirings_;
+  Recorder recorder_{{}, 1, 0};
+  std::int64_t k_ = 0;
+  int stopped_by_ = -1;
+  std::atomic<bool> asked_{false};
+};
+
+}  // namespace hmor

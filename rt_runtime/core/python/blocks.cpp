@@ -1,0 +1,84 @@
+#include "bindings.hpp"
+#include "blocks/delay.hpp"
+#include "blocks/filter.hpp"
+#include "blocks/gain.hpp"
+#include "blocks/noise.hpp"
+#include "blocks/ode.hpp"
+#include "blocks/state_space.hpp"
+#include "blocks/table.hpp"
+
+namespace hmor {
+
+void bind_blocks(nb::module_& m) {
+  nb::enum_<Update>(m, "Update", "When a block with state advances within its tick.")
+      .value("end", Update::end)
+      .value("start", Update::start);
+  nb::enum_<Hold>(m, "Hold", "How an input runs between two ticks.").value("zero", Hold::zero).value("first", Hold::first);
+
+  nb::class_<StateSpace, Block>(m, "StateSpace")
+      .def(
+          "__init__",
+          [](StateSpace* self, const Array2& a, const Array2& b, const Array2& c, const Array2& d, const Array1& initial,
+             double period, Update update) {
+            new (self)
+                StateSpace(to_matrix(a), to_matrix(b), to_matrix(c), to_matrix(d), to_vector(initial), period, update);
+          },
+          "a"_a, "b"_a, "c"_a, "d"_a, "initial"_a, "period"_a, "update"_a)
+      .def_prop_ro("state", [](const StateSpace& s) {
+        return to_numpy(s.state(), {static_cast<std::size_t>(s.n_state())});
+      });
+
+  nb::class_<Ode, Block>(m, "Ode")
+      .def(
+          "__init__",
+          [](Ode* self, std::uintptr_t address, int n_in, int n_out, const Array1& initial, const Array1& parameters,
+             double period, int substeps, Hold hold, Update update) {
+            new (self) Ode(reinterpret_cast<Rhs>(address), n_in, n_out, to_vector(initial), to_vector(parameters),
+                           period, substeps, hold, update);
+          },
+          "address"_a, "n_in"_a, "n_out"_a, "initial"_a, "parameters"_a, "period"_a, "substeps"_a, "hold"_a,
+          "update"_a)
+      .def_prop_ro("state",
+                   [](const Ode& s) { return to_numpy(s.state(), {static_cast<std::size_t>(s.n_state())}); });
+
+  nb::class_<Table, Block>(m, "Table")
+      .def(
+          "__init__",
+          [](Table* self, const Array1& times, const Array2& values) {
+            new (self) Table(to_vector(times), to_matrix(values));
+          },
+          "times"_a, "values"_a);
+
+  nb::class_<Delay, Block>(m, "Delay")
+      .def(
+          "__init__",
+          [](Delay* self, double steps, const Array1& initial) { new (self) Delay(steps, to_vector(initial)); },
+          "steps"_a, "initial"_a);
+
+  nb::class_<Gain, Block>(m, "Gain")
+      .def(
+          "__init__",
+          [](Gain* self, const Array2& matrix, const Array1& offset) {
+            new (self) Gain(to_matrix(matrix), to_vector(offset));
+          },
+          "matrix"_a, "offset"_a);
+
+  nb::class_<Filter, Block>(m, "Filter")
+      .def(
+          "__init__",
+          [](Filter* self, const Array2& sections, int channels) {
+            std::vector<Filter::Section> rows(sections.shape(0));
+            for (std::size_t i = 0; i < rows.size(); ++i)
+              for (std::size_t j = 0; j < 5; ++j) rows[i][j] = sections(i, j);
+            new (self) Filter(std::move(rows), channels);
+          },
+          "sections"_a, "channels"_a);
+
+  nb::class_<Noise, Block>(m, "Noise")
+      .def(
+          "__init__",
+          [](Noise* self, const Array1& deviation, std::uint64_t seed) { new (self) Noise(to_vector(deviation), seed); },
+          "deviation"_a, "seed"_a);
+}
+
+}  // namespace hmor

@@ -1,0 +1,111 @@
+#include <nanobind/stl/vector.h>
+
+#include <string>
+
+#include "bindings.hpp"
+#include "loop.hpp"
+
+namespace hmor {
+
+namespace {
+
+/// A block whose step is a Python function, for experiments; it enters the interpreter, so a paced loop refuses it.
+class PythonBlock final : public Block {
+ public:
+  PythonBlock(nb::callable function, int n_in, int n_out) : Block(n_in, n_out), function_(std::move(function)) {}
+
+  void step(double t, const double* in, double* out) noexcept override {
+    nb::gil_scoped_acquire gil;
+    try {
+      auto result = nb::cast<std::vector<double>>(function_(t, to_numpy(in, {static_cast<std::size_t>(n_in())})));
+      if (static_cast<int>(result.size()) == n_out()) {
+        for (int i = 0; i < n_out(); ++i) out[i] = result[i];
+        return;
+      }
+      message_ = "must return " + std::to_string(n_out()) + " numbers, got " + std::to_string(result.size());
+    } catch (const std::exception& error) {
+      message_ = error.what();
+    } catch (...) {
+      message_ = "unknown exception";
+    }
+    fault_ = 1;
+    for (int i = 0; i < n_out(); ++i) out[i] = 0.0;
+  }
+  void reset() noexcept override {
+    fault_ = 0;
+    message_.clear();
+  }
+  bool real_time() const noexcept override { return false; }
+  const std::string& message() const noexcept { return message_; }
+
+ private:
+  nb::callable function_;
+  std::string message_;
+};
+
+/// Runs in slices so that Ctrl-C is seen; the interpreter is free meanwhile.
+Stop run(Loop& loop, std::int64_t ticks) {
+  constexpr std::int64_t slice = 1 << 15;
+  Stop stop = Stop::finished;
+  for (std::int64_t done = 0; done < ticks && stop == Stop::finished; done += slice) {
+    {
+      nb::gil_scoped_release release;
+      stop = loop.run(std::min(slice, ticks - done));
+    }
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+  return stop;
+}
+
+}  // namespace
+
+void bind_engine(nb::module_& m) {
+  nb::class_<Block>(m, "Block", "The unit a loop steps.")
+      .def_prop_ro("n_in", &Block::n_in)
+      .def_prop_ro("n_out", &Block::n_out)
+      .def_prop_ro("n_state", &Block::n_state)
+      .def_prop_ro("period", &Block::period, "Time between two steps the block was built for, in s; 0 means any.")
+      .def_prop_ro("real_time", &Block::real_time, "Whether a paced loop may hold it.")
+      .def_prop_ro("fault", &Block::fault)
+      .def("reset", &Block::reset, "Back to the state right after construction.")
+      .def(
+          "step",
+          [](Block& block, double t, const Array1& u) {
+            if (static_cast<int>(u.size()) != block.n_in())
+              throw nb::value_error(("u of step must have " + std::to_string(block.n_in()) + " numbers, got " +
+                                     std::to_string(u.size()) + ".").c_str());
+            std::vector<double> y(block.n_out() + 1);
+            block.step(t, u.data(), y.data());
+            return to_numpy(y.data(), {static_cast<std::size_t>(block.n_out())});
+          },
+          "t"_a, "u"_a, "One step outside a loop: the outputs for the inputs u at time t.");
+
+  nb::class_<PythonBlock, Block>(m, "PythonBlock")
+      .def(nb::init<nb::callable, int, int>(), "function"_a, "n_in"_a, "n_out"_a)
+      .def_prop_ro("message", &PythonBlock::message);
+
+  nb::enum_<Stop>(m, "Stop", "Why a run ended; a later one is worse.")
+      .value("finished", Stop::finished)
+      .value("asked", Stop::asked)
+      .value("not_finite", Stop::not_finite)
+      .value("fault", Stop::fault);
+
+  nb::class_<Loop>(m, "Loop", "A bus and an ordered list of blocks; built by rt_runtime.Loop.")
+      .def(
+          "__init__", [](Loop* self, double dt, const Array1& initial) { new (self) Loop(dt, to_vector(initial)); },
+          "dt"_a, "initial"_a)
+      .def("add", &Loop::add, nb::keep_alive<1, 2>(), "block"_a, "inputs"_a, "first_output"_a, "every"_a)
+      .def("record", &Loop::record, "signals"_a, "every"_a, "frames"_a)
+      .def("reset", &Loop::reset)
+      .def("run", &run, "ticks"_a)
+      .def("ask_to_stop", &Loop::ask_to_stop)
+      .def_prop_ro("tick", &Loop::tick)
+      .def_prop_ro("stopped_by", &Loop::stopped_by)
+      .def_prop_ro("bus", [](const Loop& loop) { return to_numpy(loop.bus().data(), {loop.bus().size()}); })
+      .def_prop_ro("recorded", [](const Loop& loop) {
+        const Recorder& r = loop.recorder();
+        return to_numpy(r.data(), {static_cast<std::size_t>(r.frames()), static_cast<std::size_t>(r.width())});
+      });
+}
+
+}  // namespace hmor

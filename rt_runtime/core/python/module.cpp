@@ -1,0 +1,7 @@
+#include "bindings.hpp"
+
+NB_MODULE(_core, m) {
+  m.doc() = "The C++ core of rt_runtime: a loop and its blocks. Arguments are checked in words by the Python layer.";
+  hmor::bind_engine(m);
+  hmor::bind_blocks(m);
+}
