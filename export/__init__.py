@@ -1,1 +1,1 @@
-"""."""
+"""Write a fitted model for another host: ONNX bundle, plain C, FMU."""

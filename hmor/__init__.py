@@ -1,1 +1,1 @@
-"""."""
+"""The application: the `hmor` command, studies, reports."""

@@ -1,1 +1,1 @@
-"""."""
+"""Describe full-order models, sample them, fit reduced models and judge them."""

@@ -1,1 +1,1 @@
-"""."""
+"""Fit neural networks; the only package that knows torch."""
