@@ -4,18 +4,19 @@
 
 namespace hmor {
 
-StateSpace::StateSpace(const Matrix& a, const Matrix& b, const Matrix& c, const Matrix& d, std::vector<double> initial,
-                       double period, Update update)
+StateSpace::StateSpace(const Matrix& a, const Matrix& b, const Matrix& c, const Matrix& d, Matrix entry,
+                       std::vector<double> initial, double period, Update update)
     : Block(b.cols(), c.rows(), a.rows(), period),
       stacked_(c.rows() + a.rows(), a.rows() + b.cols()),
+      entry_(std::move(entry)),
       initial_(std::move(initial)),
       first_(c.rows()),
       argument_(a.rows() + b.cols()),
       result_(stacked_.ld()),
       update_(update) {
   const int n = a.rows(), m = b.cols(), p = c.rows();
-  if (a.cols() != n || b.rows() != n || c.cols() != n || d.rows() != p || d.cols() != m ||
-      static_cast<int>(initial_.size()) != n)
+  if (a.cols() != n || b.rows() != n || c.cols() != n || d.rows() != p || d.cols() != m || entry_.rows() != n ||
+      entry_.cols() != m || static_cast<int>(initial_.size()) != n)
     throw std::invalid_argument("A, B, C, D and initial of StateSpace do not fit together.");
   // S = [C D; A B], or [CA CB; A B] when the state advances first.
   for (int j = 0; j < n + m; ++j) {
@@ -37,12 +38,16 @@ StateSpace::StateSpace(const Matrix& a, const Matrix& b, const Matrix& c, const 
 }
 
 void StateSpace::step(double, const double* in, double* out) noexcept {
-  if (update_ == Update::start && !started_) {
-    started_ = true;
-    std::copy(first_.begin(), first_.end(), out);
-    return;
-  }
   const int n = n_state(), p = n_out();
+  if (!started_) [[unlikely]] {
+    started_ = true;
+    if (update_ == Update::start) {
+      std::copy(first_.begin(), first_.end(), out);
+      return;
+    }
+    for (int j = 0; j < n_in(); ++j)
+      for (int i = 0; i < n; ++i) argument_[i] -= entry_(i, j) * in[j];
+  }
   for (int i = 0; i < n_in(); ++i) argument_[n + i] = in[i];
   multiply(stacked_, argument_.data(), result_.data());
   for (int i = 0; i < p; ++i) out[i] = result_[i];

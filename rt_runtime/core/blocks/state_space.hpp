@@ -18,12 +18,13 @@ enum class Update {
 ///   Update::end     y_k = C x_k + D u_k,   x_{k+1} = A x_k + B u_k
 ///   Update::start   x_k = A x_{k-1} + B u,  y_k = C x_k   (D must be zero; the first tick only outputs C x_0)
 ///
-/// Both are one matrix-vector product: [y; x+] = S [x; u].
+/// Both are one matrix-vector product: [y; x+] = S [x; u]. With Update::end an `entry` matrix G may be given: the first
+/// tick starts from x_0 - G u_0 (the change of variables behind a first-order hold).
 class StateSpace final : public Block {
  public:
-  /// Outside the loop. a (n, n), b (n, m), c (p, n), d (p, m); `initial` has n numbers.
-  StateSpace(const Matrix& a, const Matrix& b, const Matrix& c, const Matrix& d, std::vector<double> initial,
-             double period, Update update);
+  /// Outside the loop. a (n, n), b (n, m), c (p, n), d (p, m), entry (n, m); `initial` has n numbers.
+  StateSpace(const Matrix& a, const Matrix& b, const Matrix& c, const Matrix& d, Matrix entry,
+             std::vector<double> initial, double period, Update update);
 
   void step(double t, const double* in, double* out) noexcept override;
   void reset() noexcept override;
@@ -33,6 +34,7 @@ class StateSpace final : public Block {
 
  private:
   Matrix stacked_;                 // S, rows [y; x+]
+  Matrix entry_;                   // G
   std::vector<double> initial_;    // x_0
   std::vector<double> first_;      // C x_0, for Update::start
   std::vector<double> argument_;   // [x; u]

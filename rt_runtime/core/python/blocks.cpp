@@ -18,15 +18,15 @@ void bind_blocks(nb::module_& m) {
   nb::class_<StateSpace, Block>(m, "StateSpace")
       .def(
           "__init__",
-          [](StateSpace* self, const Array2& a, const Array2& b, const Array2& c, const Array2& d, const Array1& initial,
-             double period, Update update) {
-            new (self)
-                StateSpace(to_matrix(a), to_matrix(b), to_matrix(c), to_matrix(d), to_vector(initial), period, update);
+          [](StateSpace* self, const Array2& a, const Array2& b, const Array2& c, const Array2& d, const Array2& entry,
+             const Array1& initial, double period, Update update) {
+            new (self) StateSpace(to_matrix(a), to_matrix(b), to_matrix(c), to_matrix(d), to_matrix(entry),
+                                  to_vector(initial), period, update);
           },
-          "a"_a, "b"_a, "c"_a, "d"_a, "initial"_a, "period"_a, "update"_a)
-      .def_prop_ro("state", [](const StateSpace& s) {
-        return to_numpy(s.state(), {static_cast<std::size_t>(s.n_state())});
-      });
+          "a"_a, "b"_a, "c"_a, "d"_a, "entry"_a, "initial"_a, "period"_a, "update"_a)
+      .def_prop_ro(
+          "state", [](const StateSpace& s) { return to_numpy(s.state(), {static_cast<std::size_t>(s.n_state())}); },
+          nb::rv_policy::move);
 
   nb::class_<Ode, Block>(m, "Ode")
       .def(
@@ -38,8 +38,9 @@ void bind_blocks(nb::module_& m) {
           },
           "address"_a, "n_in"_a, "n_out"_a, "initial"_a, "parameters"_a, "period"_a, "substeps"_a, "hold"_a,
           "update"_a)
-      .def_prop_ro("state",
-                   [](const Ode& s) { return to_numpy(s.state(), {static_cast<std::size_t>(s.n_state())}); });
+      .def_prop_ro(
+          "state", [](const Ode& s) { return to_numpy(s.state(), {static_cast<std::size_t>(s.n_state())}); },
+          nb::rv_policy::move);
 
   nb::class_<Table, Block>(m, "Table")
       .def(

@@ -1,3 +1,4 @@
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <string>
@@ -81,7 +82,8 @@ void bind_engine(nb::module_& m) {
           "t"_a, "u"_a, "One step outside a loop: the outputs for the inputs u at time t.");
 
   nb::class_<PythonBlock, Block>(m, "PythonBlock")
-      .def(nb::init<nb::callable, int, int>(), "function"_a, "n_in"_a, "n_out"_a)
+      .def(nb::init<nb::callable, int, int>(), "function"_a, "n_in"_a, "n_out"_a,
+           nb::sig("def __init__(self, function: object, n_in: int, n_out: int) -> None"))
       .def_prop_ro("message", &PythonBlock::message);
 
   nb::enum_<Stop>(m, "Stop", "Why a run ended; a later one is worse.")
@@ -101,11 +103,15 @@ void bind_engine(nb::module_& m) {
       .def("ask_to_stop", &Loop::ask_to_stop)
       .def_prop_ro("tick", &Loop::tick)
       .def_prop_ro("stopped_by", &Loop::stopped_by)
-      .def_prop_ro("bus", [](const Loop& loop) { return to_numpy(loop.bus().data(), {loop.bus().size()}); })
-      .def_prop_ro("recorded", [](const Loop& loop) {
-        const Recorder& r = loop.recorder();
-        return to_numpy(r.data(), {static_cast<std::size_t>(r.frames()), static_cast<std::size_t>(r.width())});
-      });
+      .def_prop_ro(
+          "bus", [](const Loop& loop) { return to_numpy(loop.bus().data(), {loop.bus().size()}); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "recorded",
+          [](const Loop& loop) {
+            const Recorder& r = loop.recorder();
+            return to_numpy(r.data(), {static_cast<std::size_t>(r.frames()), static_cast<std::size_t>(r.width())});
+          },
+          nb::rv_policy::move);
 }
 
 }  // namespace hmor
