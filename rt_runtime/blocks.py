@@ -69,7 +69,8 @@ class Ode(_core.Ode):
 
     `address` points to `void f(double t, const double *x, const double *u, const double *p, double *dx, double *y)`,
     which must not allocate, lock or throw (mor.ode compiles such a function from Python). `hold`: "zoh" or, with
-    `update="start"`, "foh" (the input runs linearly from last tick's value to this tick's).
+    `update="start"`, "foh" (the input runs linearly from last tick's value to this tick's). `owner` is kept as long as
+    the block: the object whose life the address depends on.
     """
 
     def __init__(
@@ -84,8 +85,10 @@ class Ode(_core.Ode):
         substeps: int = 1,
         hold: str = "zoh",
         update: str = "end",
+        owner: object = None,
     ) -> None:
         of = "Ode"
+        self.owner = owner
         whole(address, "address", of, 1)
         one_of(hold, "hold", of, tuple(_HOLD))
         one_of(update, "update", of, tuple(_UPDATE))
