@@ -1,0 +1,65 @@
+// Not one allocation in 10 000 ticks of a loop with every block of the engine.
+
+#include "allocations.hpp"
+
+#include "blocks/delay.hpp"
+#include "blocks/filter.hpp"
+#include "blocks/gain.hpp"
+#include "blocks/noise.hpp"
+#include "blocks/ode.hpp"
+#include "blocks/state_space.hpp"
+#include "blocks/table.hpp"
+#include "check.hpp"
+#include "loop.hpp"
+
+using namespace hmor;
+
+namespace {
+
+void oscillator(double, const double* x, const double* u, const double* p, double* dx, double* y) {
+  dx[0] = x[1];
+  dx[1] = u[0] - p[0] * x[0] - p[1] * x[1];
+  y[0] = x[0];
+}
+
+Matrix matrix(int rows, int cols, std::initializer_list<double> values) {
+  return Matrix::from_rows(values.begin(), rows, cols);
+}
+
+}  // namespace
+
+int main() {
+  const double dt = 1e-3;
+  Table table({0.0, 5.0, 10.0}, matrix(3, 1, {0.0, 1.0, -1.0}));                                     // -> 0
+  Noise noise({0.1}, 7);                                                                             // -> 1
+  Gain sum(matrix(1, 2, {1.0, 1.0}), {0.0});                                                         // 0 1 -> 2
+  StateSpace linear(matrix(2, 2, {0.9, 0.1, -0.1, 0.9}), matrix(2, 1, {0.0, 1.0}), matrix(1, 2, {1.0, 0.0}),
+                    matrix(1, 1, {0.0}), Matrix(2, 1), {0.0, 0.0}, dt, Update::end);                 // 2 -> 3
+  Ode held(oscillator, 1, 1, {0.0, 0.0}, {100.0, 1.0}, dt, 3, Hold::zero, Update::end);              // 3 -> 4
+  Ode ramped(oscillator, 1, 1, {0.0, 0.0}, {100.0, 1.0}, dt, 2, Hold::first, Update::start);         // 4 -> 5
+  Delay delay(12.5, {0.0});                                                                          // 5 -> 6
+  Filter filter({{0.1, 0.2, 0.1, -0.5, 0.2}, {0.3, 0.0, 0.0, -0.7, 0.0}}, 1);                        // 6 -> 7
+
+  Loop loop(dt, std::vector<double>(8, 0.0));
+  loop.add(table, {}, 0, 1);
+  loop.add(noise, {}, 1, 2);
+  loop.add(sum, {0, 1}, 2, 1);
+  loop.add(linear, {2}, 3, 1);
+  loop.add(held, {3}, 4, 1);
+  loop.add(ramped, {4}, 5, 1);
+  loop.add(delay, {5}, 6, 1);
+  loop.add(filter, {6}, 7, 1);
+  loop.record({0, 2, 4, 7}, 3, 4000);
+
+  CHECK(!counting || allocations.load() > 0);  // the counter works
+  loop.reset();
+  const long before = allocations.load();
+  const Stop stop = loop.run(10'000);
+  const long during = allocations.load() - before;
+  CHECK(stop == Stop::finished);
+  CHECK(loop.tick() == 10'000);
+  CHECK(loop.recorder().frames() == 3334);
+  CHECK(loop.bus()[7] != 0.0);
+  CHECK(during == 0);
+  std::printf("allocations in 10000 ticks: %ld\n", during);
+}
