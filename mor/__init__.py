@@ -1,8 +1,29 @@
 """Describe full-order models, sample them, fit reduced models and judge them."""
 
+from mor.dataset import Dataset as Dataset
+from mor.designs import Design as Design
+from mor.designs import extend as extend
+from mor.designs import full_factorial as full_factorial
+from mor.designs import halton as halton
+from mor.designs import lhs as lhs
+from mor.designs import random_design as random_design
+from mor.designs import sobol as sobol
+from mor.marginals import Beta as Beta
+from mor.marginals import Exponential as Exponential
+from mor.marginals import Gamma as Gamma
+from mor.marginals import Gumbel as Gumbel
+from mor.marginals import LogNormal as LogNormal
+from mor.marginals import Marginal as Marginal
+from mor.marginals import Normal as Normal
+from mor.marginals import Triangular as Triangular
+from mor.marginals import TruncatedNormal as TruncatedNormal
+from mor.marginals import Uniform as Uniform
+from mor.marginals import Weibull as Weibull
 from mor.memory import Memory as Memory
 from mor.ode import OdeSystem as OdeSystem
 from mor.ode import ode as ode
 from mor.ports import Parameter as Parameter
 from mor.ports import Port as Port
 from mor.reduced import ReducedModel as ReducedModel
+from mor.space import ParameterSpace as ParameterSpace
+from mor.trajectory import Trajectory as Trajectory

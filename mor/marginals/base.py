@@ -1,0 +1,193 @@
+"""What every law of one uncertain parameter has: moments, quantiles, density, polynomials orthogonal to it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from mor import recurrence
+from rt_runtime.errors import ConfigError
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Marginal:
+    """The law of one parameter X, with its unit.
+
+    A standard variable z belongs to X = location + scale z; `family` names the polynomials orthogonal to its law.
+    """
+
+    unit: str = field(default="", kw_only=True)
+    law: ClassVar[str] = ""
+    family: ClassVar[str] = "numeric"
+
+    if TYPE_CHECKING:  # fields of some laws, computed by others
+
+        @property
+        def mean(self) -> float:
+            """Mean of X."""
+
+        @property
+        def std(self) -> float:
+            """Standard deviation of X."""
+
+        @property
+        def lower(self) -> float:
+            """Lower end of the support, may be -inf."""
+
+        @property
+        def upper(self) -> float:
+            """Upper end of the support, may be inf."""
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            if item.name == "unit":
+                if not isinstance(self.unit, str):
+                    raise ConfigError(f"unit of {type(self).__name__} must be a text, got {self.unit!r}.")
+                continue
+            value = getattr(self, item.name)
+            unbounded = self.law == "truncated_normal" and item.name in ("lower", "upper")
+            if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+                raise ConfigError(f"{item.name} of {type(self).__name__} must be a number, got {value!r}.")
+            if math.isnan(value) or (math.isinf(value) and not unbounded):
+                raise ConfigError(f"{item.name} of {type(self).__name__} must be finite, got {value:g}.")
+            object.__setattr__(self, item.name, float(value))
+        self._check()
+
+    def _check(self) -> None:
+        raise ConfigError("Marginal is the base of the laws; use one of them, for example Uniform(0.0, 1.0).")
+
+    def _positive(self, *names: str) -> None:
+        for name in names:
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"{name} of {type(self).__name__} must be positive, got {getattr(self, name):g}.")
+
+    def _ordered(self) -> None:
+        if not self.lower < self.upper:
+            raise ConfigError(
+                f"lower of {type(self).__name__} must be below upper, got {self.lower:g} and {self.upper:g}."
+            )
+
+    @property
+    def _standard(self) -> tuple[float, float]:
+        """Location and scale of the affine map from the standard variable."""
+        raise AssertionError
+
+    def _ppf(self, q: FloatArray) -> FloatArray:
+        """Quantile of the standard variable."""
+        raise AssertionError
+
+    def _cdf(self, z: FloatArray) -> FloatArray:
+        raise AssertionError
+
+    def _log_pdf(self, z: FloatArray) -> FloatArray:
+        """Logarithm of the density of the standard variable inside its support."""
+        raise AssertionError
+
+    def _recurrence(self, degree: int) -> recurrence.Recurrence:
+        """Compute the recurrence from the density, on pieces from `_pieces`."""
+        z, weights = recurrence.discretise(self._log_pdf, self._pieces(degree))
+        return recurrence.stieltjes(z, weights, degree)
+
+    def _pieces(self, degree: int) -> list[tuple[float, float]]:
+        raise AssertionError
+
+    @property
+    def distribution(self) -> Any:
+        """The same law as a chaospy distribution."""
+        raise AssertionError
+
+    def ppf(self, q: npt.ArrayLike) -> FloatArray:
+        """Return the quantiles of X at probabilities `q` in [0, 1]."""
+        q = np.asarray(q, dtype=float)
+        if not np.all((q >= 0) & (q <= 1)):
+            raise ConfigError(f"q of {type(self).__name__}.ppf must lie in [0, 1], got [{np.min(q):g}, {np.max(q):g}].")
+        with np.errstate(divide="ignore", invalid="ignore"):
+            x = np.clip(self.from_standard(self._ppf(q)), self.lower, self.upper)
+        return np.where(q == 0, self.lower, np.where(q == 1, self.upper, x))
+
+    def cdf(self, x: npt.ArrayLike) -> FloatArray:
+        """Return the probability that X is at most `x`."""
+        x = np.asarray(x, dtype=float)
+        inside = self.to_standard(np.clip(x, self.lower, self.upper))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            value = self._cdf(inside)
+        return np.where(x <= self.lower, 0.0, np.where(x >= self.upper, 1.0, value))
+
+    def pdf(self, x: npt.ArrayLike) -> FloatArray:
+        """Return the density of X at `x` (per unit of X)."""
+        x = np.asarray(x, dtype=float)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            value = np.exp(self._log_pdf(self.to_standard(x))) / self._standard[1]
+        return np.where((x >= self.lower) & (x <= self.upper), value, 0.0)
+
+    def to_standard(self, x: npt.ArrayLike) -> FloatArray:
+        """Map X to the standard variable of the family: z = (x - location) / scale."""
+        location, scale = self._standard
+        return (np.asarray(x, dtype=float) - location) / scale
+
+    def from_standard(self, z: npt.ArrayLike) -> FloatArray:
+        """Map the standard variable of the family to X: x = location + scale z."""
+        location, scale = self._standard
+        return location + scale * np.asarray(z, dtype=float)
+
+    def recurrence(self, degree: int) -> recurrence.Recurrence:
+        """Return alpha, beta (each degree + 1) of the monic polynomials orthogonal to the law of z.
+
+        pi_{k+1} = (z - alpha_k) pi_k - beta_k pi_{k-1}, beta_0 = 1.
+        """
+        if degree < 0:
+            raise ConfigError(f"degree of {type(self).__name__}.recurrence must be at least 0, got {degree}.")
+        alpha, beta = _cached_recurrence(self, int(degree))
+        return alpha.copy(), beta.copy()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return law, parameters and unit as plain values, for files."""
+        return {"law": self.law, **{item.name: getattr(self, item.name) for item in fields(self)}}
+
+    @classmethod
+    def from_mean_std(cls, mean: float, std: float, *, unit: str = "") -> Self:
+        """Build the law from its mean and standard deviation."""
+        raise ConfigError(f"{cls.__name__} cannot be built from mean and std alone; give its own parameters.")
+
+    @classmethod
+    def from_mean_cv(cls, mean: float, cv: float, *, unit: str = "") -> Self:
+        """Build the law from its mean and coefficient of variation std / |mean|."""
+        return cls.from_mean_std(mean, std_of(mean, cv, cls.__name__), unit=unit)
+
+
+@lru_cache(maxsize=256)
+def _cached_recurrence(marginal: Marginal, degree: int) -> recurrence.Recurrence:
+    return marginal._recurrence(degree)
+
+
+def std_of(mean: float, cv: float, what: str) -> float:
+    """Return the standard deviation cv |mean| of the law called `what`."""
+    if not (mean != 0 and cv > 0):
+        raise ConfigError(f"{what} from mean and cv needs a mean other than 0 and a positive cv, got {mean:g}, {cv:g}.")
+    return cv * abs(mean)
+
+
+def check_moments(mean: float, std: float, what: str, *, positive_mean: bool = False) -> None:
+    """Raise when mean and std are no moments of the law called `what`."""
+    if not (math.isfinite(mean) and math.isfinite(std) and std > 0):
+        raise ConfigError(f"{what} from mean and std needs a finite mean and a positive std, got {mean:g}, {std:g}.")
+    if positive_mean and mean <= 0:
+        raise ConfigError(f"mean of {what} must be positive, got {mean:g}.")
+
+
+def tail(log_pdf: Callable[[FloatArray], FloatArray], start: float, sign: int, degree: int) -> float:
+    """Return where z^(2 degree + 2) times the density has fallen to nothing, going from `start` up (1) or down (-1)."""
+    z = start + sign * np.geomspace(1e-3, 1e30, 20001)
+    with np.errstate(over="ignore", invalid="ignore"):
+        level = log_pdf(z) + (2 * degree + 2) * np.log(np.maximum(np.abs(z), 1e-300))
+    top = int(np.nanargmax(level))
+    below = np.nonzero(~(level[top:] > level[top] - 90.0))[0]
+    return float(z[top + below[0]])

@@ -1,0 +1,103 @@
+"""The result of one simulation: time plus named columns with units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from mor.ports import Port, as_ports
+from rt_runtime.errors import ConfigError
+from rt_runtime.files import replacing
+
+if TYPE_CHECKING:
+    import xarray
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """Named columns over time.
+
+    time: (n,) in s, increasing. values: (n, m), one column per port. ports: names with units; {name: unit} will do.
+    """
+
+    time: FloatArray
+    values: FloatArray
+    ports: tuple[Port, ...] = field()
+
+    def __init__(
+        self, time: npt.ArrayLike, values: npt.ArrayLike, ports: Mapping[str, str] | Iterable[Port | str]
+    ) -> None:
+        t = np.asarray(time, dtype=float)
+        y = np.asarray(values, dtype=float)
+        y = y[:, None] if y.ndim == 1 else y
+        columns = as_ports(ports, "Trajectory")
+        if t.ndim != 1 or y.shape != (t.size, len(columns)):
+            raise ConfigError(
+                f"values of Trajectory must have shape ({t.size}, {len(columns)}) for its time and columns "
+                f"({', '.join(p.name for p in columns)}), got {y.shape}."
+            )
+        if "time" in [p.name for p in columns]:
+            raise ConfigError("Column 'time' of Trajectory is its time axis; give the column another name.")
+        if t.size > 1 and not (np.diff(t) > 0).all():
+            raise ConfigError("time of Trajectory must increase from row to row; sort it and drop repeated times.")
+        for name, value in (("time", t), ("values", y), ("ports", columns)):
+            object.__setattr__(self, name, value)
+
+    def __len__(self) -> int:
+        return self.time.size
+
+    def __getitem__(self, name: str) -> FloatArray:
+        if name not in self.names:
+            raise KeyError(f"Trajectory has no column '{name}'; it has {', '.join(self.names)}.")
+        return self.values[:, self.names.index(name)]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns in order."""
+        return tuple(port.name for port in self.ports)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Units of the columns in order."""
+        return tuple(port.unit for port in self.ports)
+
+    def select(self, names: Iterable[str]) -> Trajectory:
+        """Return the named columns alone, in the given order."""
+        names = list(names)
+        units = dict(zip(self.names, self.units, strict=True))
+        columns = [self[name] for name in names]
+        return Trajectory(self.time, np.column_stack(columns), {name: units[name] for name in names})
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Return one variable per column over the dimension time, units as attributes."""
+        import xarray
+
+        data = {p.name: ("time", self.values[:, i], {"units": p.unit}) for i, p in enumerate(self.ports)}
+        return xarray.Dataset(data, {"time": ("time", self.time, {"units": "s"})})
+
+    @classmethod
+    def from_xarray(cls, data: xarray.Dataset) -> Trajectory:
+        """Read what `to_xarray` gave."""
+        names = [str(name) for name in data.data_vars]
+        values = np.column_stack([data[name].values for name in names])
+        return cls(data["time"].values, values, {name: str(data[name].attrs.get("units", "")) for name in names})
+
+    def save(self, path: str | Path) -> None:
+        """Write a netCDF file."""
+        with replacing(path) as temporary:
+            self.to_xarray().to_netcdf(temporary, engine="h5netcdf")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Trajectory:
+        """Read a netCDF file written by `save`."""
+        import xarray
+
+        with xarray.open_dataset(path, engine="h5netcdf", decode_times=False) as data:
+            return cls.from_xarray(data.load())
