@@ -1,0 +1,99 @@
+"""The three-storey hybrid-test benchmark (Silva, Gomez, Maghareh, Dyke and Spencer 2020): four partitions, one specimen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mor.models.actuators import ServoHydraulic
+from mor.models.frame import plane_frame
+from mor.structure import Structure
+from mor.transfer import TransferFunction
+from rt_runtime.errors import ConfigError
+
+RATE = 4096.0
+"""Loop rate of the benchmark in Hz."""
+
+CASES = {1: (1000.0, 0.05), 2: (1100.0, 0.04), 3: (1300.0, 0.03), 4: (1000.0, 0.03)}
+"""Floor mass in kg and modal damping ratio of the four partitions."""
+
+NOISE = (1.6e-5, 2.2)
+"""Standard deviation per sample of the measured displacement in m and of the measured force in N."""
+
+LIMITS = {"force": 8900.0, "stroke": 0.007, "velocity": 0.3}
+"""Force in N, stroke in m and velocity in m/s that the laboratory's actuator can give."""
+
+
+@dataclass(frozen=True)
+class Specimen:
+    """The physical part at the first floor: a spring-mass-dashpot in kg, Ns/m and N/m."""
+
+    mass: float = 29.13
+    damping: float = 2 * 0.0097 * (1.19e6 * 29.13) ** 0.5
+    stiffness: float = 1.19e6
+
+    def difference_weights(self, dt: float) -> tuple[float, float, float]:
+        """Return weights of x_k, x_{k-1}, x_{k-2} for m x'' + c x' + k x by backward differences of step `dt`."""
+        m, c = self.mass / dt**2, self.damping / dt
+        return m + c + self.stiffness, -2 * m - c, m
+
+
+@dataclass(frozen=True, eq=False)
+class BenchmarkFrame:
+    """One partition: the whole frame, the specimen cut out of its first floor, and the actuator that moves it."""
+
+    case: int
+    reference: Structure
+    specimen: Specimen
+    hydraulic: ServoHydraulic
+
+    @property
+    def numerical(self) -> Structure:
+        """The frame without the nominal specimen; the ground still pulls at the whole floor masses."""
+        part = Specimen()
+        return self.reference.minus(0, mass=part.mass, damping=part.damping, stiffness=part.stiffness)
+
+    @property
+    def plant(self) -> TransferFunction:
+        """Displacement of the specimen over the command to the servo valve."""
+        part = self.specimen
+        return self.hydraulic.transfer_function(part.mass, part.damping, part.stiffness)
+
+    def perturbed(self, *, seed: int) -> BenchmarkFrame:
+        """Draw the physical side anew: specimen stiffness (s.d. 5e4 N/m), a3, b1 and b2 of the actuator."""
+        stiffness = 1.19e6 + 5e4 * np.random.default_rng([seed, 1]).standard_normal()
+        specimen = replace(self.specimen, stiffness=float(stiffness))
+        return replace(self, specimen=specimen, hydraulic=self.hydraulic.perturbed(seed=seed))
+
+
+def benchmark_structure(
+    *, floor_mass: float = 1000.0, damping_ratio: float = 0.05, beam_length: float = 0.762, column_length: float = 0.635
+) -> Structure:
+    """Build the whole three-storey, two-bay frame on pinned bases; lengths in m, mass in kg a floor."""
+    return plane_frame(
+        storeys=3,
+        bays=2,
+        floor_mass=floor_mass,
+        column_length=column_length,
+        beam_length=beam_length,
+        column_inertia=2.520 * 0.0254**4,
+        beam_inertia=255267e-12,
+        modulus=200e9,
+        damping_ratio=damping_ratio,
+    )
+
+
+def benchmark_frame(case: int) -> BenchmarkFrame:
+    """Build partition `case` (1 to 4) of the benchmark."""
+    if case not in CASES:
+        raise ConfigError(f"case of the benchmark frame must be 1, 2, 3 or 4, got {case!r}.")
+    floor_mass, damping_ratio = CASES[case]
+    structure = benchmark_structure(floor_mass=floor_mass, damping_ratio=damping_ratio)
+    return BenchmarkFrame(case, structure, Specimen(), ServoHydraulic())
+
+
+def sample_controller() -> tuple[TransferFunction, TransferFunction]:
+    """Return the public controller: the lead 50.8 (s + 168.6) / (s + 8570) on the target, the PI 2 + 95 / s on the error."""
+    lead = TransferFunction([50.8, 50.8 * 168.6], [1.0, 8570.0])
+    return lead, TransferFunction([2.0, 95.0], [1.0, 0.0])

@@ -1,0 +1,47 @@
+"""Magnetorheological damper: viscous plus Dahl friction, both growing with the coil voltage, and its bang-bang voltage.
+
+    f = (k_xa + k_xb V) v + (k_wa + k_wb V) W,   W' = rho (v - |v| W),   |W| <= 1
+    V = V_max while the target moves away from rest (r r' > 0), otherwise V_min
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor.ports import Parameter, Port
+
+Array = NDArray[np.float64]
+
+PARAMETERS = (
+    Parameter("k_xa", 978.0, "Ns/m", 0.0),
+    Parameter("k_xb", 4075.0, "Ns/(m V)", 0.0),
+    Parameter("k_wa", 60.11, "N", 0.0),
+    Parameter("k_wb", 344.78, "N/V", 0.0),
+    Parameter("rho", 4795.0, "1/m", 1e-6),
+)
+"""The damper of the three-storey study; `ARTICLE_FRICTION` holds the other published pair of friction forces."""
+
+ARTICLE_FRICTION = {"k_wa": 160.11, "k_wb": 500.78}
+"""Dry friction k_wa in N and k_wb in N/V as printed in Frontiers in Built Environment 6:127."""
+
+STATES = (Port("W"),)
+INPUTS = (Port("velocity", "m/s"), Port("voltage", "V"))
+OUTPUTS = (Port("force", "N"),)
+
+
+def mr_damper_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
+    """Right-hand side: piston velocity and voltage in, force in the direction of the velocity out."""
+    v, voltage = u[0], u[1]
+    dx[0] = p[4] * (v - abs(v) * x[0])
+    y[0] = (p[0] + p[1] * voltage) * v + (p[2] + p[3] * voltage) * x[0]
+
+
+VOLTAGE_PARAMETERS = (Parameter("v_min", 0.0, "V", 0.0), Parameter("v_max", 2.0, "V", 0.0))
+VOLTAGE_INPUTS = (Port("displacement", "m"), Port("velocity", "m/s"))
+VOLTAGE_OUTPUTS = (Port("voltage", "V"),)
+
+
+def bang_bang_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
+    """Voltage law without state: target displacement and velocity in, voltage out."""
+    y[0] = p[1] if u[0] * u[1] > 0.0 else p[0]
