@@ -20,10 +20,15 @@ from mor.marginals import TruncatedNormal as TruncatedNormal
 from mor.marginals import Uniform as Uniform
 from mor.marginals import Weibull as Weibull
 from mor.memory import Memory as Memory
+from mor.metrics_tracking import Tracking as Tracking
+from mor.metrics_tracking import tracking as tracking
 from mor.ode import OdeSystem as OdeSystem
 from mor.ode import ode as ode
 from mor.ports import Parameter as Parameter
 from mor.ports import Port as Port
 from mor.reduced import ReducedModel as ReducedModel
 from mor.space import ParameterSpace as ParameterSpace
+from mor.stability import critical_delay as critical_delay
+from mor.structure import Structure as Structure
 from mor.trajectory import Trajectory as Trajectory
+from mor.transfer import TransferFunction as TransferFunction

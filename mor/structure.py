@@ -6,22 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy import linalg
+from numpy.typing import ArrayLike
 
 from mor.transfer import StateSpaceMatrices
+from rt_runtime.checks import Floats
 from rt_runtime.errors import ConfigError
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Modes:
     """Natural frequencies in Hz (n), damping ratios (n) and mass-normalised shapes (n, n), one column a mode."""
 
-    frequencies: Array
-    ratios: Array
-    shapes: Array
+    frequencies: Floats
+    ratios: Floats
+    shapes: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,10 +30,10 @@ class Structure:
     the influence vector, M 1 when not given. A part cut out of a structure keeps the m_g of the whole.
     """
 
-    M: Array
-    C: Array
-    K: Array
-    ground_mass: Array
+    M: Floats
+    C: Floats
+    K: Floats
+    ground_mass: Floats
 
     def __init__(self, M: ArrayLike, C: ArrayLike, K: ArrayLike, ground_mass: ArrayLike | None = None) -> None:
         m, c, k = (np.atleast_2d(np.array(matrix, float)) for matrix in (M, C, K))
@@ -63,7 +61,7 @@ class Structure:
 
     def modes(self) -> Modes:
         """Solve K phi = w^2 M phi; damping ratio of mode i is phi_i' C phi_i / (2 w_i)."""
-        w2, shapes = linalg.eigh(self.K, self.M)
+        w2, shapes = _vibration(self.K, self.M)
         w = np.sqrt(np.maximum(w2, 0.0))
         damping = np.einsum("ij,ik,kj->j", shapes, self.C, shapes)
         ratios = np.divide(damping, 2 * w, out=np.zeros_like(w), where=w > 0)
@@ -77,7 +75,7 @@ class Structure:
         cut[dof, dof] = 1.0
         return Structure(self.M - mass * cut, self.C - damping * cut, self.K - stiffness * cut, self.ground_mass)
 
-    def state_matrix(self) -> Array:
+    def state_matrix(self) -> Floats:
         """Return A (2n, 2n) of [x; v]' = A [x; v]."""
         zero, one = np.zeros((self.n, self.n)), np.eye(self.n)
         return np.block([[zero, one], [-np.linalg.solve(self.M, self.K), -np.linalg.solve(self.M, self.C)]])
@@ -95,17 +93,17 @@ class Structure:
         D = np.vstack([np.zeros((2 * n, F.shape[1])), B[n:]])
         return StateSpaceMatrices(A, B, C, D)
 
-    def energy(self, x: ArrayLike, v: ArrayLike) -> Array:
+    def energy(self, x: ArrayLike, v: ArrayLike) -> Floats:
         """Return kinetic plus strain energy in J, (v' M v + x' K x) / 2; x, v (..., n)."""
         x, v = np.asarray(x, float), np.asarray(v, float)
         kinetic = np.einsum("...i,ij,...j->...", v, self.M, v)
         return np.asarray(0.5 * (kinetic + np.einsum("...i,ij,...j->...", x, self.K, x)))
 
 
-def modal_damping(M: ArrayLike, K: ArrayLike, ratios: ArrayLike) -> Array:
+def modal_damping(M: ArrayLike, K: ArrayLike, ratios: ArrayLike) -> Floats:
     """Return C = M Phi diag(2 zeta w) Phi' M: the given damping ratio (one, or one a mode) in every mode."""
     M = np.asarray(M, float)
-    w2, shapes = linalg.eigh(np.asarray(K, float), M)
+    w2, shapes = _vibration(np.asarray(K, float), M)
     if w2[0] < -1e-9 * abs(w2[-1]):
         raise ConfigError(f"K of modal_damping must have no negative eigenvalue, got w^2 = {w2[0]:g} rad2/s2.")
     zeta = np.broadcast_to(np.asarray(ratios, float), w2.shape)
@@ -117,7 +115,7 @@ def modal_damping(M: ArrayLike, K: ArrayLike, ratios: ArrayLike) -> Array:
 
 def rayleigh_damping(
     M: ArrayLike, K: ArrayLike, *, ratios: tuple[float, float], frequencies: tuple[float, float]
-) -> Array:
+) -> Floats:
     """Return C = a M + b K with the damping ratios at two frequencies in Hz: zeta = (a / w + b w) / 2."""
     w = 2 * np.pi * np.asarray(frequencies, float)
     if np.any(w <= 0) or w[0] == w[1]:
@@ -126,10 +124,17 @@ def rayleigh_damping(
     return np.asarray(a * np.asarray(M, float) + b * np.asarray(K, float))
 
 
-def condense(K: ArrayLike, keep: Sequence[int]) -> Array:
+def condense(K: ArrayLike, keep: Sequence[int]) -> Floats:
     """Condense a stiffness matrix statically onto the degrees of freedom `keep`: K_aa - K_ab K_bb^-1 K_ba."""
     K = np.asarray(K, float)
     drop = np.setdiff1d(np.arange(K.shape[0]), keep)
     a, b = np.asarray(keep, int), drop
     reduced = K[np.ix_(a, a)] - K[np.ix_(a, b)] @ np.linalg.solve(K[np.ix_(b, b)], K[np.ix_(b, a)])
     return np.asarray(0.5 * (reduced + reduced.T))
+
+
+def _vibration(K: Floats, M: Floats) -> tuple[Floats, Floats]:
+    """Solve K phi = w^2 M phi for w^2 (rising) and mass-normalised phi, by the Cholesky factor of M."""
+    inverse = np.linalg.inv(np.linalg.cholesky(M))
+    w2, vectors = np.linalg.eigh(inverse @ K @ inverse.T)
+    return w2, inverse.T @ vectors

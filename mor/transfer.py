@@ -1,4 +1,4 @@
-"""Continuous transfer functions of one input and one output: actuators, sensors, controllers, and their sampled forms."""
+"""Transfer functions of one input and one output (actuators, sensors, controllers) and their sampled forms."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import linalg
 
+from rt_runtime.checks import Floats, one_of, positive
+from rt_runtime.discretise import zero_order_hold
 from rt_runtime.errors import ConfigError
 
-Array = NDArray[np.float64]
 Method = Literal["zoh", "tustin"]
 
 
@@ -20,10 +20,10 @@ Method = Literal["zoh", "tustin"]
 class StateSpaceMatrices:
     """Matrices of x' = A x + B u, y = C x + D u; sampled when `dt` > 0: x_{k+1} = A x_k + B u_k."""
 
-    A: Array
-    B: Array
-    C: Array
-    D: Array
+    A: Floats
+    B: Floats
+    C: Floats
+    D: Floats
     dt: float = 0.0
 
     def discretise(self, dt: float, method: Method = "zoh") -> StateSpaceMatrices:
@@ -34,37 +34,26 @@ class StateSpaceMatrices:
         """
         if self.dt:
             raise ConfigError(f"Model must be continuous to be discretised, got one sampled at {self.dt:g} s.")
-        if not dt > 0 or not np.isfinite(dt):
-            raise ConfigError(f"dt of discretise must be a positive number of seconds, got {dt:g}.")
+        positive(dt, "dt", "discretise")
+        one_of(method, "method", "discretise", ("zoh", "tustin"))
         n = self.A.shape[0]
         if method == "zoh":
-            A, B = zero_order_hold(self.A, self.B, dt)
-            return StateSpaceMatrices(A, B, self.C, self.D, dt)
-        if method == "tustin":
-            half = 0.5 * dt * self.A
-            inverse = np.linalg.inv(np.eye(n) - half)
-            gain = inverse @ self.B * dt
-            D = self.D + 0.5 * self.C @ gain
-            return StateSpaceMatrices(inverse @ (np.eye(n) + half), gain, self.C @ inverse, D, dt)
-        raise ConfigError(f"Method of discretise must be 'zoh' or 'tustin', got {method!r}.")
-
-
-def zero_order_hold(A: Array, B: Array, dt: float) -> tuple[Array, Array]:
-    """Return A_d (n, n) and B_d (n, m) of the exact step of x' = A x + B u with u held over `dt` seconds."""
-    n, m = B.shape
-    block = np.zeros((n + m, n + m))
-    block[:n, :n] = A * dt
-    block[:n, n:] = B * dt
-    exponential = linalg.expm(block)
-    return exponential[:n, :n], exponential[:n, n:]
+            held = zero_order_hold(self.A, self.B, self.C, self.D, dt)
+            return StateSpaceMatrices(held.a, held.b, held.c, held.d, dt)
+        half = 0.5 * dt * self.A
+        inverse = np.linalg.inv(np.eye(n) - half)
+        gain = inverse @ self.B * dt
+        return StateSpaceMatrices(
+            inverse @ (np.eye(n) + half), gain, self.C @ inverse, self.D + 0.5 * self.C @ gain, dt
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class TransferFunction:
     """Ratio of two polynomials in s, coefficients from the highest power down; `G * H` is a series connection."""
 
-    numerator: Array
-    denominator: Array
+    numerator: Floats
+    denominator: Floats
 
     def __init__(self, numerator: ArrayLike, denominator: ArrayLike) -> None:
         num = np.trim_zeros(np.atleast_1d(np.asarray(numerator, float)), "f")

@@ -1,0 +1,1 @@
+"""What drives a model: records from file and synthetic signals."""

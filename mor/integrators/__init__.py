@@ -1,0 +1,1 @@
+"""Step structural models through time."""

@@ -1,0 +1,1 @@
+"""Ready models: frames, plate, pendulum, dampers, actuators."""

@@ -49,7 +49,7 @@ class ServoHydraulic:
 
 
 PENDULUM_HYDRAULIC = ServoHydraulic(a1b0=2.128e13, a2=7.26e5, a3=3.3, b1=425.0, b2=99976.0, gain=1.0261)
-"""The cylinder under the cart and pendulum of Tsokanas, Wagg and Stojadinovic (2020); its gain is that of the benchmark."""
+"""The cylinder under the cart and pendulum of Tsokanas, Wagg and Stojadinovic (2020), with the benchmark's gain."""
 
 DELAYED_HYDRAULIC = TransferFunction([2.19e13], [29.1, 1.26e4, 8.42e6, 2.33e9, 5.44e11, 2.17e13])
 """The cylinder with specimen of the stability study of Galmez and Fermandois (2020)."""

@@ -1,4 +1,4 @@
-"""The three-storey hybrid-test benchmark (Silva, Gomez, Maghareh, Dyke and Spencer 2020): four partitions, one specimen."""
+"""The three-storey hybrid-test benchmark of Silva, Gomez, Maghareh, Dyke and Spencer (2020) and its four partitions."""
 
 from __future__ import annotations
 
@@ -94,6 +94,6 @@ def benchmark_frame(case: int) -> BenchmarkFrame:
 
 
 def sample_controller() -> tuple[TransferFunction, TransferFunction]:
-    """Return the public controller: the lead 50.8 (s + 168.6) / (s + 8570) on the target, the PI 2 + 95 / s on the error."""
+    """Return the public controller: lead 50.8 (s + 168.6) / (s + 8570) on the target, PI 2 + 95 / s on the error."""
     lead = TransferFunction([50.8, 50.8 * 168.6], [1.0, 8570.0])
     return lead, TransferFunction([2.0, 95.0], [1.0, 0.0])

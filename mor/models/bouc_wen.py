@@ -7,12 +7,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from functools import cache
 
+from mor.ode import OdeSystem, ode
 from mor.ports import Parameter, Port
-
-Array = NDArray[np.float64]
+from rt_runtime.checks import Floats
 
 PARAMETERS = (
     Parameter("stiffness", 1.0e6, "N/m", 1e-9),
@@ -29,12 +28,18 @@ INPUTS = (Port("displacement", "m"), Port("velocity", "m/s"))
 OUTPUTS = (Port("force", "N"),)
 
 
-def bouc_wen_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
+def bouc_wen_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
     """Right-hand side of the element: displacement and velocity in, restoring force out."""
     size = abs(x[0]) ** p[5]
     turn = 0.0 if x[0] == 0.0 else (1.0 if x[0] > 0.0 else -1.0)
     dx[0] = p[2] * u[1] - p[3] * abs(u[1]) * size * turn - p[4] * u[1] * size
     y[0] = p[0] * (p[1] * u[0] + (1.0 - p[1]) * x[0])
+
+
+@cache
+def bouc_wen() -> OdeSystem:
+    """Compile the element."""
+    return ode(states=STATES, inputs=INPUTS, outputs=OUTPUTS, parameters=PARAMETERS, name="bouc_wen")(bouc_wen_rhs)
 
 
 OSCILLATOR_PARAMETERS = (*PARAMETERS, Parameter("mass", 1000.0, "kg", 1e-9), Parameter("damping", 0.0, "Ns/m", 0.0))
@@ -43,7 +48,7 @@ OSCILLATOR_INPUTS = (Port("ground_acceleration", "m/s2"),)
 OSCILLATOR_OUTPUTS = (Port("displacement", "m"), Port("velocity", "m/s"), Port("force", "N"))
 
 
-def bouc_wen_oscillator_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
+def bouc_wen_oscillator_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
     """Right-hand side of m x'' + c x' + f = -m a_g: ground acceleration in; displacement, velocity, force out."""
     v, z = x[1], x[2]
     size = abs(z) ** p[5]
@@ -55,3 +60,15 @@ def bouc_wen_oscillator_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y
     y[0] = x[0]
     y[1] = v
     y[2] = force
+
+
+@cache
+def bouc_wen_oscillator() -> OdeSystem:
+    """Compile the oscillator."""
+    return ode(
+        states=OSCILLATOR_STATES,
+        inputs=OSCILLATOR_INPUTS,
+        outputs=OSCILLATOR_OUTPUTS,
+        parameters=OSCILLATOR_PARAMETERS,
+        name="bouc_wen_oscillator",
+    )(bouc_wen_oscillator_rhs)

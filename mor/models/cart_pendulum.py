@@ -12,15 +12,16 @@ offers both, because their prediction model carries the printed one.
 
 from __future__ import annotations
 
+from functools import cache
 from math import cos, sin
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mor.ode import OdeSystem, ode
 from mor.ports import Parameter, Port
 from mor.transfer import TransferFunction
-
-Array = NDArray[np.float64]
+from rt_runtime.checks import Floats
 
 PARAMETERS = (
     Parameter("cart_mass", 2.0, "kg", 1e-6),
@@ -35,7 +36,7 @@ INPUTS = (Port("force", "N"),)
 OUTPUTS = (Port("displacement", "m"), Port("velocity", "m/s"), Port("angle", "rad"), Port("reaction", "N"))
 
 
-def cart_pendulum_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
+def cart_pendulum_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
     """Right-hand side: force on the cart in; displacement, velocity, angle and the pendulum's pull on the cart out."""
     M, m, L, mu, b, g = p[0], p[1], p[2], p[3], p[4], p[5]
     v, omega = x[1], x[3]
@@ -55,11 +56,19 @@ def cart_pendulum_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Arra
     y[3] = M * a - net
 
 
+@cache
+def cart_pendulum() -> OdeSystem:
+    """Compile the cart with its pendulum; states x, v, theta, omega."""
+    return ode(states=STATES, inputs=INPUTS, outputs=OUTPUTS, parameters=PARAMETERS, name="cart_pendulum")(
+        cart_pendulum_rhs
+    )
+
+
 PENDULUM_INPUTS = (Port("acceleration", "m/s2"),)
 PENDULUM_OUTPUTS = (Port("angle", "rad"), Port("reaction", "N"))
 
 
-def pendulum_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
+def pendulum_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
     """Right-hand side of the pendulum alone, states theta and omega: pivot acceleration in, its pull on the pivot out.
 
     theta'' = -(x'' cos theta + g sin theta) / L - b theta' / (m L^2)
@@ -73,7 +82,15 @@ def pendulum_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) ->
     y[1] = -m * (u[0] + L * alpha * c - L * x[1] * x[1] * s)
 
 
-def cart_pendulum_energy(x: ArrayLike, p: ArrayLike) -> Array:
+@cache
+def pendulum() -> OdeSystem:
+    """Compile the pendulum alone; it keeps the parameters of the whole, of which it needs no cart."""
+    return ode(
+        states=STATES[2:], inputs=PENDULUM_INPUTS, outputs=PENDULUM_OUTPUTS, parameters=PARAMETERS, name="pendulum"
+    )(pendulum_rhs)
+
+
+def cart_pendulum_energy(x: ArrayLike, p: ArrayLike) -> Floats:
     """Return kinetic plus potential energy in J of states x (..., 4), zero at rest straight down."""
     M, m, L, _, _, g = np.asarray(p, float)
     x = np.asarray(x, float)
@@ -83,10 +100,10 @@ def cart_pendulum_energy(x: ArrayLike, p: ArrayLike) -> Array:
 
 
 def linearised(p: ArrayLike | None = None, *, printed_sign: bool = False) -> TransferFunction:
-    """Return x / f for small angles; `printed_sign` gives the published function with the wrong sign of f in theta''."""
+    """Return x / f for small angles; `printed_sign` gives the published one, with +f in theta''."""
     M, m, L, mu, b, g = [q.value for q in PARAMETERS] if p is None else np.asarray(p, float)
     angle = np.array([1.0, (b / L) * (1 + M / m) / (L * M), (M + m) * g / (L * M)])
     pull = np.array([b / L, m * g]) / (L * M)  # of the angle back on the cart, over L M
     numerator = np.polyadd(angle, pull if printed_sign else -pull)
-    denominator = np.polysub(np.polymul([M, mu, 0.0], angle), np.polymul(pull, [mu, 0.0]))
+    denominator: Floats = np.polysub(np.polymul([M, mu, 0.0], angle), np.polymul(pull, [mu, 0.0]))
     return TransferFunction(numerator, denominator)

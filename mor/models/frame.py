@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mor.structure import Structure, condense, modal_damping
+from rt_runtime.checks import Floats
 from rt_runtime.errors import ConfigError
-
-Array = NDArray[np.float64]
 
 
 def shear_frame(masses: Sequence[float], stiffnesses: Sequence[float], *, damping_ratio: float = 0.0) -> Structure:
@@ -46,10 +45,10 @@ def plane_frame(
 ) -> Structure:
     """Build a plane frame of axially rigid Bernoulli beams and columns, condensed onto its floor displacements.
 
-    A column of length L adds E I / L^3 [[12, 6L, -12, 6L], [6L, 4L^2, -6L, 2L^2], ...] to the floors and joint rotations
-    at its ends, a beam E I / L [[4, 2], [2, 4]] to the rotations of its joints; rotations carry no mass and go.
-    floor_mass in kg, lengths in m, inertias (second moments of area) in m4, modulus in Pa; floor_mass, column_length and
-    both inertias are one number or one a storey. Equal modal damping `damping_ratio`.
+    A column of length L adds E I / L^3 [[12, 6L, -12, 6L], [6L, 4L^2, -6L, 2L^2], ...] to the floors and joints at its
+    ends, a beam E I / L [[4, 2], [2, 4]] to the rotations of its joints; rotations carry no mass and are condensed.
+    floor_mass in kg, lengths in m, inertias (second moments of area) in m4, modulus in Pa; floor_mass, column_length
+    and both inertias are one number or one a storey. Equal modal damping `damping_ratio`.
     """
     if storeys < 1 or bays < 1:
         raise ConfigError(f"storeys and bays of a plane frame must be at least 1, got {storeys} and {bays}.")
@@ -95,7 +94,7 @@ def plane_frame(
     return Structure(M, modal_damping(M, lateral, damping_ratio), lateral)
 
 
-def _per_storey(name: str, value: ArrayLike, storeys: int) -> Array:
+def _per_storey(name: str, value: ArrayLike, storeys: int) -> Floats:
     numbers = np.asarray(value, float)
     if numbers.shape not in {(), (storeys,)}:
         raise ConfigError(f"{name} of a plane frame must be one number or {storeys}, got shape {numbers.shape}.")
@@ -104,7 +103,7 @@ def _per_storey(name: str, value: ArrayLike, storeys: int) -> Array:
     return numbers
 
 
-def _positive(values: dict[str, Array]) -> None:
+def _positive(values: dict[str, Floats]) -> None:
     for name, numbers in values.items():
         if not (np.isfinite(numbers).all() and (numbers > 0).all()):
             raise ConfigError(f"{name} of a frame must be positive, got {numbers.tolist()}.")

@@ -6,12 +6,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from functools import cache
 
+from mor.ode import OdeSystem, ode
 from mor.ports import Parameter, Port
-
-Array = NDArray[np.float64]
+from rt_runtime.checks import Floats
 
 PARAMETERS = (
     Parameter("k_xa", 978.0, "Ns/m", 0.0),
@@ -30,18 +29,40 @@ INPUTS = (Port("velocity", "m/s"), Port("voltage", "V"))
 OUTPUTS = (Port("force", "N"),)
 
 
-def mr_damper_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
+def mr_damper_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
     """Right-hand side: piston velocity and voltage in, force in the direction of the velocity out."""
     v, voltage = u[0], u[1]
     dx[0] = p[4] * (v - abs(v) * x[0])
     y[0] = (p[0] + p[1] * voltage) * v + (p[2] + p[3] * voltage) * x[0]
 
 
-VOLTAGE_PARAMETERS = (Parameter("v_min", 0.0, "V", 0.0), Parameter("v_max", 2.0, "V", 0.0))
-VOLTAGE_INPUTS = (Port("displacement", "m"), Port("velocity", "m/s"))
-VOLTAGE_OUTPUTS = (Port("voltage", "V"),)
+@cache
+def mr_damper() -> OdeSystem:
+    """Compile the damper with its voltage as an input."""
+    return ode(states=STATES, inputs=INPUTS, outputs=OUTPUTS, parameters=PARAMETERS, name="mr_damper")(mr_damper_rhs)
 
 
-def bang_bang_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
-    """Voltage law without state: target displacement and velocity in, voltage out."""
-    y[0] = p[1] if u[0] * u[1] > 0.0 else p[0]
+SEMI_ACTIVE_PARAMETERS = (*PARAMETERS, Parameter("v_min", 0.0, "V", 0.0), Parameter("v_max", 2.0, "V", 0.0))
+SEMI_ACTIVE_INPUTS = (Port("velocity", "m/s"), Port("target", "m"), Port("target_velocity", "m/s"))
+SEMI_ACTIVE_OUTPUTS = (Port("force", "N"), Port("voltage", "V"))
+
+
+def semi_active_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
+    """Right-hand side with the bang-bang law: piston velocity, target and its velocity in; force and voltage out."""
+    v = u[0]
+    voltage = p[6] if u[1] * u[2] > 0.0 else p[5]
+    dx[0] = p[4] * (v - abs(v) * x[0])
+    y[0] = (p[0] + p[1] * voltage) * v + (p[2] + p[3] * voltage) * x[0]
+    y[1] = voltage
+
+
+@cache
+def semi_active_damper() -> OdeSystem:
+    """Compile the damper with its bang-bang voltage."""
+    return ode(
+        states=STATES,
+        inputs=SEMI_ACTIVE_INPUTS,
+        outputs=SEMI_ACTIVE_OUTPUTS,
+        parameters=SEMI_ACTIVE_PARAMETERS,
+        name="semi_active_damper",
+    )(semi_active_rhs)

@@ -12,13 +12,15 @@ The ground moves across the strip: load -(c_g, -c_g, 0) a_g with c_g = rho A L^2
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from functools import cache
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mor.ode import OdeSystem, ode
 from mor.ports import Parameter, Port
 from mor.structure import Structure
-
-Array = NDArray[np.float64]
+from rt_runtime.checks import Floats
 
 PARAMETERS = (
     Parameter("k_1", 70.0, "Nm/rad", 0.0),
@@ -47,7 +49,7 @@ OUTPUTS = (
 )
 
 
-def plate_strip_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
+def plate_strip_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
     """Right-hand side: ground acceleration in; rotations, axial displacement, end moments and axial force out."""
     L, EA, EI = p[2], p[3] * p[5], p[3] * p[6]
     line_mass = p[4] * p[5]
@@ -75,6 +77,14 @@ def plate_strip_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array)
     y[5] = axial
 
 
+@cache
+def nonlinear_plate_strip() -> OdeSystem:
+    """Compile the nonlinear strip; `plate_strip` gives the matrices of the linear one."""
+    return ode(states=STATES, inputs=INPUTS, outputs=OUTPUTS, parameters=PARAMETERS, name="plate_strip")(
+        plate_strip_rhs
+    )
+
+
 def plate_partitions(p: ArrayLike | None = None) -> tuple[Structure, Structure]:
     """Return the numerical side (end inertias, springs, mass, dashpot) and the strip itself, both linear, on (theta_1,
     theta_2, u); the ground pulls at the strip only."""
@@ -96,7 +106,7 @@ def plate_strip(p: ArrayLike | None = None) -> Structure:
     )
 
 
-def plate_strip_energy(x: ArrayLike, p: ArrayLike | None = None) -> Array:
+def plate_strip_energy(x: ArrayLike, p: ArrayLike | None = None) -> Floats:
     """Return kinetic plus strain energy in J of the nonlinear strip for states x (..., 6)."""
     k1, k2, L, E, _, area, inertia, *_ = values = _values(p)
     x = np.asarray(x, float)
@@ -108,5 +118,5 @@ def plate_strip_energy(x: ArrayLike, p: ArrayLike | None = None) -> Array:
     return np.asarray(kinetic + strain + springs)
 
 
-def _values(p: ArrayLike | None) -> Array:
+def _values(p: ArrayLike | None) -> Floats:
     return np.array([q.value for q in PARAMETERS]) if p is None else np.asarray(p, float)

@@ -1,0 +1,128 @@
+"""Stability before a test: the delay a hybrid loop can bear, and the largest step an explicit integrator can take."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mor.structure import Structure
+from rt_runtime.checks import Floats, one_of
+from rt_runtime.errors import ConfigError
+
+
+def critical_delay(
+    numerical: Structure,
+    *,
+    dof: int,
+    mass: float,
+    damping: float,
+    stiffness: float,
+    method: Literal["exact", "modal"] = "exact",
+) -> float:
+    """Return the smallest delay in s that makes the hybrid loop unstable; infinity when none does.
+
+    The specimen m_e, c_e, k_e at degree of freedom `dof` follows the numerical side late by tau:
+
+        M_n a + C_n v + K_n x = -gamma f_e(t),   f_e(t) = (m_e x'' + c_e x' + k_e x)(t - tau)
+
+    exact   the roots of 1 + L(s) exp(-s tau) first reach the imaginary axis where |L(iw)| = 1, at
+            tau = (arg L(iw) + pi) / w modulo 2 pi / w, with L = (m_e s^2 + c_e s + k_e) times the receptance at `dof`
+    modal   x(t - tau) ~ x - tau v and a(t - tau) ~ a + tau w^2 v in each mode (Galmez and Fermandois 2020)
+    """
+    one_of(method, "method", "critical_delay", ("exact", "modal"))
+    if not 0 <= dof < numerical.n:
+        raise ConfigError(f"dof of critical_delay must be 0 to {numerical.n - 1}, got {dof}.")
+    at = np.zeros((numerical.n, numerical.n))
+    at[dof, dof] = 1.0
+    whole = Structure(numerical.M + mass * at, numerical.C + damping * at, numerical.K + stiffness * at)
+    if np.linalg.eigvals(whole.state_matrix()).real.max() > 0:
+        raise ConfigError("Structure of critical_delay must be stable without delay, got a mode that grows.")
+    specimen = np.array([mass, damping, stiffness])
+    if method == "modal":
+        return _modal_delay(numerical, whole, at, specimen)
+    return _exact_delay(numerical, dof, specimen)
+
+
+def _exact_delay(numerical: Structure, dof: int, specimen: Floats) -> float:
+    from scipy.optimize import brentq
+
+    def loop_gain(w: float) -> complex:
+        s = 1j * w
+        dynamic = numerical.M * s * s + numerical.C * s + numerical.K
+        unit = np.zeros(numerical.n)
+        unit[dof] = 1.0
+        return complex(np.polyval(specimen, s) * np.linalg.solve(dynamic, unit)[dof])
+
+    def excess(w: float) -> float:
+        return float(np.log(abs(loop_gain(w))))
+
+    eigenvalues = np.abs(np.linalg.eigvals(numerical.state_matrix()))
+    own = np.sqrt(specimen[2] / specimen[0]) if specimen[0] > 0 and specimen[2] > 0 else eigenvalues.max()
+    top, bottom = 20 * max(eigenvalues.max(), own), 1e-3 * min(eigenvalues[eigenvalues > 0].min(), own)
+    # near every lightly damped mode |L| rises and falls steeply: a fine logarithmic grid brackets each crossing
+    grid = np.geomspace(bottom, top, 20000)
+    values = np.array([excess(w) for w in grid])
+    delays = []
+    for i in np.flatnonzero(values[:-1] * values[1:] < 0):
+        w = brentq(excess, grid[i], grid[i + 1], xtol=1e-12 * grid[i])
+        delays.append(((np.angle(loop_gain(w)) + np.pi) % (2 * np.pi)) / w)
+    return float(min(delays, default=np.inf))
+
+
+def _modal_delay(numerical: Structure, whole: Structure, at: Floats, specimen: Floats) -> float:
+    from scipy.optimize import brentq
+
+    modes = whole.modes()
+    w2 = (2 * np.pi * modes.frequencies) ** 2
+    squared = modes.shapes @ np.diag(w2) @ np.linalg.inv(modes.shapes)
+    mass, damping, stiffness = (value * at for value in specimen)
+
+    def growth(delay: float) -> float:
+        M = numerical.M + mass - damping * delay
+        C = numerical.C + mass @ squared * delay + damping - stiffness * delay
+        K = numerical.K + stiffness
+        n = numerical.n
+        A = np.block([[np.zeros((n, n)), np.eye(n)], [-np.linalg.solve(M, K), -np.linalg.solve(M, C)]])
+        return float(np.linalg.eigvals(A).real.max())
+
+    shortest = 2 * np.pi / np.sqrt(w2.max())
+    grid = np.linspace(0.0, 2 * np.pi / np.sqrt(w2.min()), max(200, int(50 * np.sqrt(w2.max() / w2.min()))))
+    for before, after in pairwise(grid):
+        if growth(after) > 0:
+            return float(brentq(growth, before, after, xtol=1e-9 * shortest))
+    return float("inf")
+
+
+def largest_rk4_step(A: ArrayLike) -> float:
+    """Return the largest step in s with which RK4 keeps x' = A x bounded: |R(h l)| <= 1 for every eigenvalue l of A.
+
+    R(z) = 1 + z + z^2/2 + z^3/6 + z^4/24; 2 sqrt(2) / w for an undamped mode, 2.785 / |l| for a real eigenvalue.
+    Eigenvalues that grow by themselves are left out; infinity when nothing limits the step.
+    """
+    eigenvalues = np.linalg.eigvals(np.asarray(A, float))
+    scale = float(np.abs(eigenvalues).max(initial=0.0))
+    limits = [float("inf")]
+    for value in eigenvalues:
+        if abs(value) > 1e-12 * scale and value.real <= 1e-9 * abs(value):
+            limits.append(_rk4_reach(value / abs(value)) / abs(value))
+    return min(limits)
+
+
+def _rk4_reach(direction: complex) -> float:
+    """How far from 0 the stability region of RK4 reaches in a direction of the left half plane."""
+    direction = complex(min(direction.real, 0.0), direction.imag)
+
+    def excess(radius: float) -> float:
+        z = radius * direction
+        return float(abs(1 + z * (1 + z / 2 * (1 + z / 3 * (1 + z / 4)))) - 1)
+
+    outside = np.linspace(0.0, 4.0, 401)[1:]
+    first = next(radius for radius in outside if excess(radius) > 1e-12)
+    inside = first - 0.01
+    for _ in range(60):
+        middle = 0.5 * (inside + first)
+        inside, first = (inside, middle) if excess(middle) > 1e-12 else (middle, first)
+    return float(inside)

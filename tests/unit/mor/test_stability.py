@@ -1,0 +1,66 @@
+"""Critical delay of hybrid loops and step limits of RK4."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mor.models.benchmark_frame import benchmark_frame
+from mor.models.frame import shear_frame
+from mor.stability import critical_delay, largest_rk4_step
+from mor.structure import Structure
+from rt_runtime.errors import ConfigError
+
+
+@pytest.mark.parametrize(("case", "milliseconds"), [(1, 14.6), (2, 12.2), (3, 9.9), (4, 8.7)])
+def test_critical_delay_of_the_benchmark(case: int, milliseconds: float) -> None:
+    frame = benchmark_frame(case)
+    part = frame.specimen
+    arguments = dict(dof=0, mass=part.mass, damping=part.damping, stiffness=part.stiffness)
+    assert 1e3 * critical_delay(frame.numerical, **arguments) == pytest.approx(milliseconds, abs=0.05)  # type: ignore[arg-type]
+    modal = critical_delay(frame.numerical, method="modal", **arguments)  # type: ignore[arg-type]
+    assert 1e3 * modal == pytest.approx(milliseconds, abs=0.15)
+
+
+def test_critical_delay_of_the_stability_study() -> None:
+    """Specimen and 3 % damping of Galmez and Fermandois (2020), who publish 8.5 ms."""
+    frame = benchmark_frame(4).reference
+    part = frame.minus(0, mass=29.1, damping=114.6, stiffness=1.19e6)
+    delay = critical_delay(part, dof=0, mass=29.1, damping=114.6, stiffness=1.19e6, method="modal")
+    assert 1e3 * delay == pytest.approx(8.7, abs=0.1)
+
+
+def test_exact_delay_of_one_spring_in_closed_form() -> None:
+    """m x'' + c x' + k x(t - tau) = 0 loses stability at w = sqrt((-c^2 + sqrt(c^4 + 4 m^2 k^2)) / 2) / m."""
+    m, c, k = 3.0, 2.0, 50.0
+    w = np.sqrt((-(c**2) + np.sqrt(c**4 + 4 * m**2 * k**2)) / 2) / m
+    expected = np.arctan2(c * w, m * w * w) / w
+    rest = Structure([[m]], [[c]], [[1e-9]])
+    assert critical_delay(rest, dof=0, mass=0.0, damping=0.0, stiffness=k) == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_soft_specimen_bears_any_delay() -> None:
+    rest = Structure([[1.0]], [[20.0]], [[100.0]])
+    assert critical_delay(rest, dof=0, mass=0.0, damping=0.0, stiffness=1.0) == np.inf
+
+
+def test_rk4_limits_in_closed_form() -> None:
+    assert largest_rk4_step([[0.0, 1.0], [-25.0, 0.0]]) == pytest.approx(2 * np.sqrt(2) / 5, rel=1e-6)
+    assert largest_rk4_step([[-10.0]]) == pytest.approx(0.2785293563, rel=1e-6)
+    assert largest_rk4_step([[0.0]]) == np.inf
+    frame = shear_frame([1.0, 1.0], [100.0, 300.0], damping_ratio=0.02)
+    A, h = frame.state_matrix(), largest_rk4_step(frame.state_matrix())
+    for factor, bounded in ((0.999, True), (1.001, False)):
+        Z = A * h * factor
+        step = np.eye(4) + Z @ (np.eye(4) + Z / 2 @ (np.eye(4) + Z / 3 @ (np.eye(4) + Z / 4)))
+        assert (np.abs(np.linalg.eigvals(step)).max() <= 1) is np.bool_(bounded)
+
+
+def test_bad_input_is_named() -> None:
+    rest = Structure([[1.0]], [[-1.0]], [[100.0]])
+    with pytest.raises(ConfigError, match="must be stable without delay"):
+        critical_delay(rest, dof=0, mass=0.0, damping=0.0, stiffness=1.0)
+    with pytest.raises(ConfigError, match="dof of critical_delay must be 0 to 0, got 1"):
+        critical_delay(rest, dof=1, mass=0.0, damping=0.0, stiffness=1.0)
+    with pytest.raises(ConfigError, match="method of critical_delay must be one of"):
+        critical_delay(rest, dof=0, mass=0.0, damping=0.0, stiffness=1.0, method="guess")  # type: ignore[arg-type]
