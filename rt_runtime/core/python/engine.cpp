@@ -24,6 +24,8 @@ class PythonBlock final : public Block {
         return;
       }
       message_ = "must return " + std::to_string(n_out()) + " numbers, got " + std::to_string(result.size());
+    } catch (nb::python_error& error) {
+      message_ = std::string(nb::str(error.type().attr("__name__")).c_str()) + ": " + nb::str(error.value()).c_str();
     } catch (const std::exception& error) {
       message_ = error.what();
     } catch (...) {

@@ -1,0 +1,100 @@
+"""What every block promises, run against every kind. A new block gets these tests by one line in KINDS."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+from mor import ode
+from rt_runtime import Delay, Filter, Gain, Loop, Noise, StateSpace, Table
+
+DT = 1e-3
+
+
+@functools.cache
+def duffing():
+    @ode(states=["x", "v"], inputs=["f"], outputs=["x", "v"])
+    def duffing(t, x, u, p, dx, y):
+        dx[0] = x[1]
+        dx[1] = u[0] - 40.0 * x[0] - 5.0 * x[0] ** 3 - 0.3 * x[1]
+        y[0] = x[0]
+        y[1] = x[1]
+
+    return duffing
+
+
+KINDS = {
+    "state_space": lambda: StateSpace([[0, 1], [-50, -1]], [[0, 0], [1, 2]], np.eye(2), np.ones((2, 2)), dt=DT),
+    "state_space_start": lambda: StateSpace([[0, 1], [-50, -1]], [[0], [1]], np.eye(2), dt=DT, update="start"),
+    "state_space_foh": lambda: StateSpace([[0, 1], [-50, -1]], [[0], [1]], np.eye(2), dt=DT, method="foh"),
+    "ode": lambda: duffing().block(dt=DT, substeps=2),
+    "ode_foh": lambda: duffing().block(dt=DT, hold="foh", update="start"),
+    "table": lambda: Table([0.0, 0.1, 0.5], [[0.0, 1.0], [2.0, -1.0], [1.0, 1.0]]),
+    "delay": lambda: Delay(3.5, channels=2, initial=[0.1, 0.2]),
+    "gain": lambda: Gain([[1.0, 2.0, 3.0]], offset=[0.5]),
+    "filter": lambda: Filter([[0.1, 0.2, 0.1, 1.0, -0.5, 0.2]], channels=3),
+    "noise": lambda: Noise([1.0, 2.0], seed=9),
+}
+
+
+@pytest.fixture(params=sorted(KINDS))
+def kind(request):
+    return KINDS[request.param]
+
+
+def inputs(block, n: int = 200) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(n, block.n_in))
+
+
+def drive(block, u: np.ndarray) -> np.ndarray:
+    return np.array([block.step(k * DT, row) for k, row in enumerate(u)])
+
+
+def test_it_gives_as_many_finite_numbers_as_it_says(kind) -> None:
+    block = kind()
+    y = drive(block, inputs(block))
+    assert y.shape == (200, block.n_out)
+    assert np.isfinite(y).all()
+    assert block.n_state >= 0
+    assert block.fault == 0
+
+
+def test_reset_brings_back_the_first_run_bit_for_bit(kind) -> None:
+    block = kind()
+    u = inputs(block)
+    first = drive(block, u)
+    block.reset()
+    np.testing.assert_array_equal(drive(block, u), first)
+    np.testing.assert_array_equal(drive(kind(), u), first)
+
+
+def test_two_blocks_do_not_share_state(kind) -> None:
+    one, two = kind(), kind()
+    u = inputs(one)
+    alone = drive(kind(), u)
+    both = np.array([[one.step(k * DT, row), two.step(k * DT, row)] for k, row in enumerate(u)])
+    np.testing.assert_array_equal(both[:, 0], alone)
+    np.testing.assert_array_equal(both[:, 1], alone)
+
+
+def test_in_a_loop_it_does_what_it_does_alone(kind) -> None:
+    block = kind()
+    u = inputs(block)
+    loop = Loop(1 / DT)
+    names = [f"u{i}" for i in range(block.n_in)]
+    for i, name in enumerate(names):
+        loop.signal(name)
+        loop.add(f"table{i}", Table(np.arange(len(u)) * DT, u[:, i]), outputs=[name])
+    outputs = [f"y{i}" for i in range(block.n_out)]
+    for name in outputs:
+        loop.signal(name)
+    loop.add("block", block, inputs=names, outputs=outputs)
+    loop.record(outputs)
+    record = loop.run(len(u) * DT)
+    np.testing.assert_allclose(record.values, drive(kind(), u), rtol=1e-10, atol=1e-12)
+
+
+def test_it_may_run_in_real_time(kind) -> None:
+    assert kind().real_time
