@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from mor.ports import Port, as_ports
 from mor.reduced import Array, Arrays, Header, ReducedModel, as_domain, frozen, header_ports
@@ -35,6 +36,7 @@ ACTIVATIONS: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]
 }
 
 
+@dataclass(frozen=True, eq=False)
 class Ffnn(ReducedModel):
     """A feed-forward network with linear output layer, in physical units:
 
@@ -47,29 +49,26 @@ class Ffnn(ReducedModel):
     """
 
     kind: ClassVar[str] = "ffnn"
+    weights: tuple[Array, ...]
+    biases: tuple[Array, ...]
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    domain: tuple[Array, Array]
+    range: tuple[Array, Array]
+    activation: str = "tanh"
+    skip: Array | None = None
+    origin: Mapping[str, Any] = field(default_factory=dict)
 
-    def __init__(
-        self,
-        weights: Sequence[ArrayLike],
-        biases: Sequence[ArrayLike],
-        *,
-        inputs: Sequence[Port | str],
-        outputs: Sequence[Port | str],
-        domain: tuple[ArrayLike, ArrayLike],
-        range: tuple[ArrayLike, ArrayLike],
-        activation: str = "tanh",
-        skip: ArrayLike | None = None,
-        origin: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.inputs = as_ports(inputs, "inputs of a network")
-        self.outputs = as_ports(outputs, "outputs of a network")
-        self.domain = as_domain(*domain, self.inputs)
-        self.range = (frozen(range[0]), frozen(range[1]))
-        self.weights = tuple(frozen(W) for W in weights)
-        self.biases = tuple(frozen(b) for b in biases)
-        self.skip = None if skip is None else frozen(skip)
-        self.activation = activation
-        self.origin = dict(origin or {})
+    def __post_init__(self) -> None:
+        hold = object.__setattr__
+        hold(self, "inputs", as_ports(self.inputs, "inputs of a network"))
+        hold(self, "outputs", as_ports(self.outputs, "outputs of a network"))
+        hold(self, "domain", as_domain(*self.domain, self.inputs))
+        hold(self, "range", (frozen(self.range[0]), frozen(self.range[1])))
+        hold(self, "weights", tuple(frozen(W) for W in self.weights))
+        hold(self, "biases", tuple(frozen(b) for b in self.biases))
+        hold(self, "skip", None if self.skip is None else frozen(self.skip))
+        hold(self, "origin", dict(self.origin))
         self._check()
 
     def _check(self) -> None:
@@ -99,7 +98,10 @@ class Ffnn(ReducedModel):
             ("Range of output", self.outputs, self.range),
         ):
             if low.shape != (len(ports),) or high.shape != (len(ports),):
-                raise ConfigError(f"Range of a network must have {len(ports)} lower and upper values.")
+                raise ConfigError(
+                    f"Range of a network must have {len(ports)} lower and {len(ports)} upper values, "
+                    f"got shapes {low.shape} and {high.shape}."
+                )
             for port, a, b in zip(ports, low, high, strict=True):
                 if not (np.isfinite(a) and np.isfinite(b) and a < b):
                     raise ConfigError(
@@ -110,7 +112,7 @@ class Ffnn(ReducedModel):
 
     @cached_property
     def folded(self) -> tuple[tuple[Array, ...], tuple[Array, ...], Array | None]:
-        """The same network with the scaling inside its first and last layer: weights, biases, skip for physical units."""
+        """The network with the scaling inside its first and last layer: weights, biases, skip for physical units."""
         weights, biases = list(self.weights), list(self.biases)
         lower, upper = self.domain
         gain = 2.0 / (upper - lower)
@@ -190,8 +192,8 @@ class Ffnn(ReducedModel):
         """Rebuild the network, bit for bit."""
         depth = sum(name.startswith("weights_") for name in arrays)
         return cls(
-            [arrays[f"weights_{layer}"] for layer in np.arange(1, depth + 1)],
-            [arrays[f"biases_{layer}"] for layer in np.arange(1, depth + 1)],
+            tuple(arrays[f"weights_{layer}"] for layer in np.arange(1, depth + 1)),
+            tuple(arrays[f"biases_{layer}"] for layer in np.arange(1, depth + 1)),
             inputs=header_ports(header, "inputs"),
             outputs=header_ports(header, "outputs"),
             domain=(arrays["domain"][0], arrays["domain"][1]),
@@ -213,7 +215,7 @@ class Ffnn(ReducedModel):
         }
 
     def kernel(self) -> tuple[Callable[..., None], tuple[NDArray[Any], ...]]:
-        """Return the compiled `evaluate(x, y, parameters)` and its parameters: flat weights, sizes, skip, work space."""
+        """Return the compiled `evaluate(x, y, parameters)` and its parameters: flat weights, sizes, skip, work."""
         weights, biases, skip = self.folded
         flat = np.concatenate([part for W, b in zip(weights, biases, strict=True) for part in (W.ravel(), b)])
         code = list(ACTIVATIONS).index(self.activation)

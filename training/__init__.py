@@ -1,1 +1,4 @@
 """Fit neural networks; the only package that knows torch."""
+
+from training.config import FfnnConfig as FfnnConfig
+from training.fit import fit_ffnn as fit_ffnn

@@ -1,9 +1,9 @@
 """Levenberg-Marquardt with Bayesian regularisation for any least-squares problem that gives residuals and a Jacobian.
 
-Minimise F(theta) = beta E_D + alpha E_W with E_D = sum of squared residuals and E_W = theta' theta. After every accepted
-step MacKay's evidence formulas renew both factors (MacKay, Neural Computation 4, 1992; Foresee and Hagan, 1997):
+Minimise F(theta) = beta E_D + alpha E_W with E_D = sum of squared residuals and E_W = theta' theta. Before every step
+MacKay's evidence formulas renew both factors (MacKay, Neural Computation 4, 1992; Foresee and Hagan, 1997):
 
-    H = 2 beta J'J + 2 alpha I,   gamma = n - 2 alpha tr(H^-1),   alpha = gamma / (2 E_W),   beta = (N - gamma) / (2 E_D)
+    H = 2 beta J'J + 2 alpha I,  gamma = n - 2 alpha tr(H^-1),  alpha = gamma / (2 E_W),  beta = (N - gamma) / (2 E_D)
 
 gamma is the effective number of parameters: how many of the n the data determine. One eigenvalue decomposition of J'J
 an iteration gives gamma and the step for every trial damping.
@@ -29,7 +29,10 @@ _TRIALS = 12
 class Problem(Protocol):
     """A least-squares problem in theta with N residuals."""
 
-    n_residuals: int
+    @property
+    def n_residuals(self) -> int:
+        """N, the number of residuals."""
+        ...
 
     def error(self, theta: Array) -> float:
         """Return the sum of squared residuals; inf when the model ran away."""
@@ -71,7 +74,7 @@ def iterate(
     deadline: float | None = None,
     after: Callable[[State], None] | None = None,
 ) -> State:
-    """Go on from `state` until converged, `iterations` in all are done, or the clock (`time.perf_counter`) says `deadline`.
+    """Go on from `state` until converged, `iterations` in all are done, or `time.perf_counter()` passes `deadline`.
 
     Converged means `patience` accepted steps in a row lowered F by less than `tolerance` relative. `after` sees the
     state of every iteration. With `bayesian=False` alpha stays 0: plain Levenberg-Marquardt.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from mor.ffnn import Ffnn
 from mor.memory import Memory
 from mor.ports import Port
 from mor.reduced import ReducedModel, as_domain
@@ -31,7 +32,28 @@ def memory_of_linear() -> Memory:
     return Memory.around(step, (FORCE,), dt=1e-3, input_lags=1, output_lags=1, bounds=(0.0, 130.0))
 
 
+def ffnn() -> Ffnn:
+    rng = np.random.default_rng(4)
+    return Ffnn(
+        (rng.normal(size=(5, 2)), rng.normal(size=(2, 5))), (rng.normal(size=5), rng.normal(size=2)), (FORCE, SPEED),
+        (TORQUE, Port("p", "Pa")), ([0, 0], [50, 49]), ([0.0, -1.0], [150.0, 2.0]), origin={"seed": 4},
+    )  # fmt: skip
+
+
+def memory_of_ffnn() -> Memory:
+    """One input, one lag of it, two lags of the output; the direct path carries a slow pole."""
+    rng = np.random.default_rng(5)
+    inputs = (FORCE, Port("F_br_lag1", "N"), Port("tau_rw_lag1", "N m"), Port("tau_rw_lag2", "N m"))
+    step = Ffnn(
+        (rng.normal(size=(6, 4)), 0.05 * rng.normal(size=(1, 6))), (rng.normal(size=6), rng.normal(size=1)), inputs,
+        (TORQUE,), ([0, 0, -5, -5], [50, 50, 150, 150]), ([-5.0], [150.0]), skip=[[0.05, 0.02, 0.9, 0.0]],
+    )  # fmt: skip
+    return Memory.around(step, (FORCE,), dt=1e-3, input_lags=1, output_lags=2, bounds=(0.0, 130.0))
+
+
 MODELS: dict[str, Callable[[], ReducedModel]] = {
     "linear": linear,
     "memory of linear": memory_of_linear,
+    "ffnn": ffnn,
+    "memory of ffnn": memory_of_ffnn,
 }

@@ -1,0 +1,66 @@
+"""Checkpoints of a Levenberg-Marquardt fit and the folder a fit writes to. Arrays and JSON, no pickle."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rt_runtime.errors import ConfigError
+from training.levenberg import State
+
+
+def write_atomic(path: Path, content: bytes) -> None:
+    """Write `content` to `path`, whole or not at all."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def claim(folder: Path, settings: dict[str, Any], *, resume: bool) -> None:
+    """Take `folder` for a fit with these settings, or check on `resume` that it was begun with the same ones."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "fit.json"
+    if resume and file.exists():
+        begun = json.loads(file.read_text())
+        changed = sorted(k for k in settings.keys() | begun.keys() if settings.get(k) != begun.get(k))
+        if changed:
+            raise ConfigError(
+                f"Fit in '{folder}' was begun with other settings and can only be resumed with the same ones, "
+                f"got a different {', '.join(changed)}; use another folder or resume=False."
+            )
+        return
+    for old in (*folder.glob("restart_*/checkpoint.npz"), *folder.glob("restart_*/*.ckpt")):
+        old.unlink()
+    write_atomic(file, json.dumps(settings, indent=1).encode())
+
+
+def save_state(path: Path, state: State) -> None:
+    """Write one state of the trainer."""
+    content = io.BytesIO()
+    fields = asdict(state)
+    np.savez(content, allow_pickle=False, **{name: np.asarray(value) for name, value in fields.items()})
+    write_atomic(path, content.getvalue())
+
+
+def load_state(path: Path) -> State:
+    """Read a state written by `save_state`."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            values = {name: file[name] if name == "theta" else file[name].item() for name in file.files}
+        return State(**values)
+    except (OSError, ValueError, TypeError, EOFError) as error:
+        raise ConfigError(f"Checkpoint '{path}' must be written by a fit, got: {error}; delete it.") from None
