@@ -5,8 +5,8 @@ MacKay's evidence formulas renew both factors (MacKay, Neural Computation 4, 199
 
     H = 2 beta J'J + 2 alpha I,  gamma = n - 2 alpha tr(H^-1),  alpha = gamma / (2 E_W),  beta = (N - gamma) / (2 E_D)
 
-gamma is the effective number of parameters: how many of the n the data determine. One eigenvalue decomposition of J'J
-an iteration gives gamma and the step for every trial damping.
+gamma is the effective number of parameters: how many of the n the data determine. The systems are positive definite
+and solved as they stand: for a few hundred parameters that is several times faster than an eigenvalue decomposition.
 """
 
 from __future__ import annotations
@@ -91,22 +91,24 @@ def iterate(
 def _iteration(state: State, problem: Problem, tolerance: float, patience: int, bayesian: bool) -> State:
     theta, mu = state.theta, state.mu
     error, JJ, Jr = problem.normal(theta)
-    eigenvalues, V = np.linalg.eigh(JJ)
-    np.maximum(eigenvalues, 0.0, out=eigenvalues)
     alpha, beta, gamma = state.alpha, state.beta, state.gamma
     weight = float(theta @ theta)
     if bayesian:
-        alpha, beta, gamma = _evidence(state, problem.n_residuals, error, weight, eigenvalues)
+        alpha, beta, gamma = _evidence(state, problem.n_residuals, error, weight, JJ)
     objective = beta * error + alpha * weight
-    gradient = beta * (V.T @ Jr) + alpha * (V.T @ theta)
-    curvature = beta * eigenvalues + alpha
-    scale = float(curvature[-1])
+    gradient = beta * Jr + alpha * theta
+    hessian = beta * JJ
+    diagonal = np.einsum("ii->i", hessian)
+    diagonal += alpha
+    scale = float(diagonal.max())
+    undamped = diagonal.copy()
     for _ in range(_TRIALS):
-        step = gradient / (curvature + mu * scale)
-        new = theta - V @ step
+        diagonal[:] = undamped + mu * scale
+        step = _solve(hessian, gradient)
+        new = theta - step
         new_error = problem.error(new)
         new_objective = beta * new_error + alpha * float(new @ new)
-        predicted = float(step @ (2.0 * gradient - curvature * step))
+        predicted = float(step @ gradient) + mu * scale * float(step @ step)
         gain = (objective - new_objective) / predicted if predicted > 0.0 else -1.0
         if math.isfinite(new_objective) and gain > 0.0:
             small = objective - new_objective <= tolerance * objective
@@ -121,16 +123,29 @@ def _iteration(state: State, problem: Problem, tolerance: float, patience: int, 
     return replace(state, alpha=alpha, beta=beta, gamma=gamma, mu=mu, iteration=state.iteration + 1, done=True)
 
 
-def _evidence(
-    state: State, n_residuals: int, error: float, weight: float, eigenvalues: Array
-) -> tuple[float, float, float]:
+def _evidence(state: State, n_residuals: int, error: float, weight: float, JJ: Array) -> tuple[float, float, float]:
     """Renew alpha, beta and gamma by one fixed-point step of the evidence; both factors stay finite and positive."""
-    n = eigenvalues.size
+    n = len(JJ)
     if state.alpha > 0.0:
         ratio = state.alpha / state.beta
-        gamma = float(np.sum(eigenvalues / (eigenvalues + ratio)))
+        gamma = n - ratio * float(np.trace(_inverse(JJ + ratio * np.eye(n))))
     else:
         gamma = float(min(n, n_residuals - 1))
     gamma = min(max(gamma, 1e-3), n_residuals - 1e-3)
     floor = np.finfo(np.float64).tiny
     return gamma / (2.0 * max(weight, floor)), (n_residuals - gamma) / (2.0 * max(error, 1e-30)), gamma
+
+
+def _solve(matrix: Array, right: Array) -> Array:
+    """Solve, or return no step when the matrix is singular to rounding; a larger damping follows."""
+    try:
+        return np.linalg.solve(matrix, right)
+    except np.linalg.LinAlgError:
+        return np.zeros_like(right)
+
+
+def _inverse(matrix: Array) -> Array:
+    try:
+        return np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        return np.linalg.pinv(matrix, hermitian=True)
