@@ -139,13 +139,15 @@ def _evidence(state: State, n_residuals: int, error: float, weight: float, JJ: A
 def _solve(matrix: Array, right: Array) -> Array:
     """Solve, or return no step when the matrix is singular to rounding; a larger damping follows."""
     try:
-        return np.linalg.solve(matrix, right)
+        solution: Array = np.linalg.solve(matrix, right)
     except np.linalg.LinAlgError:
         return np.zeros_like(right)
+    return solution
 
 
 def _inverse(matrix: Array) -> Array:
     try:
-        return np.linalg.inv(matrix)
+        inverse: Array = np.linalg.inv(matrix)
     except np.linalg.LinAlgError:
-        return np.linalg.pinv(matrix, hermitian=True)
+        inverse = np.linalg.pinv(matrix, hermitian=True)
+    return inverse
