@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,21 +11,8 @@ from typing import Any
 import numpy as np
 
 from rt_runtime.errors import ConfigError
+from rt_runtime.files import write_file
 from training.levenberg import State
-
-
-def write_atomic(path: Path, content: bytes) -> None:
-    """Write `content` to `path`, whole or not at all."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def claim(folder: Path, settings: dict[str, Any], *, resume: bool) -> None:
@@ -45,7 +30,7 @@ def claim(folder: Path, settings: dict[str, Any], *, resume: bool) -> None:
         return
     for old in (*folder.glob("restart_*/checkpoint.npz"), *folder.glob("restart_*/*.ckpt")):
         old.unlink()
-    write_atomic(file, json.dumps(settings, indent=1).encode())
+    write_file(file, json.dumps(settings, indent=1).encode())
 
 
 def save_state(path: Path, state: State) -> None:
@@ -53,7 +38,7 @@ def save_state(path: Path, state: State) -> None:
     content = io.BytesIO()
     fields = asdict(state)
     np.savez(content, allow_pickle=False, **{name: np.asarray(value) for name, value in fields.items()})
-    write_atomic(path, content.getvalue())
+    write_file(path, content.getvalue())
 
 
 def load_state(path: Path) -> State:

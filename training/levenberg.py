@@ -139,15 +139,13 @@ def _evidence(state: State, n_residuals: int, error: float, weight: float, JJ: A
 def _solve(matrix: Array, right: Array) -> Array:
     """Solve, or return no step when the matrix is singular to rounding; a larger damping follows."""
     try:
-        solution: Array = np.linalg.solve(matrix, right)
+        return np.asarray(np.linalg.solve(matrix, right), np.float64)
     except np.linalg.LinAlgError:
         return np.zeros_like(right)
-    return solution
 
 
 def _inverse(matrix: Array) -> Array:
     try:
-        inverse: Array = np.linalg.inv(matrix)
+        return np.asarray(np.linalg.inv(matrix), np.float64)
     except np.linalg.LinAlgError:
-        inverse = np.linalg.pinv(matrix, hermitian=True)
-    return inverse
+        return np.asarray(np.linalg.pinv(matrix, hermitian=True), np.float64)
