@@ -70,6 +70,6 @@ def test_benchmark_indices_use_deviations_and_the_reference() -> None:
         (lambda: benchmark_indices([1.0, 2, 3], [1.0, 2, 3], np.ones((3, 2)), np.ones((3, 3)), 1.0), r"shape \(3, 3\)"),
     ],
 )
-def test_bad_input_is_named(make, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_bad_input_is_named(make, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         make()

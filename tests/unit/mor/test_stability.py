@@ -17,8 +17,8 @@ def test_critical_delay_of_the_benchmark(case: int, milliseconds: float) -> None
     frame = benchmark_frame(case)
     part = frame.specimen
     arguments = dict(dof=0, mass=part.mass, damping=part.damping, stiffness=part.stiffness)
-    assert 1e3 * critical_delay(frame.numerical, **arguments) == pytest.approx(milliseconds, abs=0.05)  # type: ignore[arg-type]
-    modal = critical_delay(frame.numerical, method="modal", **arguments)  # type: ignore[arg-type]
+    assert 1e3 * critical_delay(frame.numerical, **arguments) == pytest.approx(milliseconds, abs=0.05)
+    modal = critical_delay(frame.numerical, method="modal", **arguments)
     assert 1e3 * modal == pytest.approx(milliseconds, abs=0.15)
 
 
@@ -63,4 +63,4 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(ConfigError, match="dof of critical_delay must be 0 to 0, got 1"):
         critical_delay(rest, dof=1, mass=0.0, damping=0.0, stiffness=1.0)
     with pytest.raises(ConfigError, match="method of critical_delay must be one of"):
-        critical_delay(rest, dof=0, mass=0.0, damping=0.0, stiffness=1.0, method="guess")  # type: ignore[arg-type]
+        critical_delay(rest, dof=0, mass=0.0, damping=0.0, stiffness=1.0, method="guess")

@@ -59,12 +59,12 @@ def test_perturbed_benchmark_changes_the_physical_side_only() -> None:
 @pytest.mark.parametrize(("base", "factor"), [("fixed", 24.0), ("pinned", 6.0)])
 def test_stiff_beams_give_the_portal_formula(base: str, factor: float) -> None:
     """One storey with two columns under a rigid beam: 2 * 12 EI / h^3 fixed, 2 * 3 EI / h^3 pinned at the base."""
-    frame = plane_frame(**ONE_STOREY, beam_inertia=1e3, base=base)  # type: ignore[arg-type]
+    frame = plane_frame(**ONE_STOREY, beam_inertia=1e3, base=base)
     assert frame.K[0, 0] == pytest.approx(factor * 2e11 * 1e-6 / 8.0, rel=1e-6)
 
 
 def test_weak_beams_leave_cantilevers() -> None:
-    frame = plane_frame(**ONE_STOREY, beam_inertia=1e-20, base="fixed")  # type: ignore[arg-type]
+    frame = plane_frame(**ONE_STOREY, beam_inertia=1e-20, base="fixed")
     assert frame.K[0, 0] == pytest.approx(2 * 3 * 2e11 * 1e-6 / 8.0, rel=1e-6)
 
 
@@ -147,6 +147,6 @@ GOOD = dict(storeys=2, bays=1, floor_mass=1.0, column_length=1.0, beam_length=1.
         (lambda: rayleigh_damping(np.eye(1), np.eye(1), ratios=(0.1, 0.1), frequencies=(1, 1)), "two different"),
     ],
 )
-def test_bad_input_is_named(make, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_bad_input_is_named(make, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         make()

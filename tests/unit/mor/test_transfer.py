@@ -91,6 +91,6 @@ def test_benchmark_poles_are_the_published_ones() -> None:
         (lambda: ServoHydraulic().transfer_function(0.0, 1.0, 1.0), "mass of a specimen must be positive"),
     ],
 )
-def test_bad_input_is_named(make, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_bad_input_is_named(make, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         make()
