@@ -8,6 +8,8 @@ from mor.designs import halton as halton
 from mor.designs import lhs as lhs
 from mor.designs import random_design as random_design
 from mor.designs import sobol as sobol
+from mor.evaluable import Evaluable as Evaluable
+from mor.evaluable import FunctionModel as FunctionModel
 from mor.ffnn import Ffnn as Ffnn
 from mor.marginals import Beta as Beta
 from mor.marginals import Exponential as Exponential

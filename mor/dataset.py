@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from mor.netcdf import Variable, read_netcdf, write_netcdf
 from mor.ports import Port, as_ports
 from mor.trajectory import Trajectory
 from rt_runtime.errors import ConfigError
-from rt_runtime.files import replacing, write_file
+from rt_runtime.files import write_file
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -125,39 +126,33 @@ class Dataset:
 
     def save(self, path: str | Path) -> None:
         """Write a netCDF file: one variable per column with its unit and role, readable by MATLAB's ncread."""
-        import xarray
-
-        data: dict[str, tuple[str, npt.NDArray[np.generic], dict[str, str]]] = {}
+        columns: dict[str, Variable] = {}
         for role, ports, values in (("input", self.inputs, self.X), ("output", self.outputs, self.Y)):
             for i, port in enumerate(ports):
-                data[port.name] = ("sample", values[:, i], {"units": port.unit, "role": role})
+                columns[port.name] = (("sample",), values[:, i], {"units": port.unit, "role": role})
         if self.run is not None:
-            data["run"] = ("sample", self.run, {"units": "", "role": "run"})
-        with replacing(path) as temporary:
-            xarray.Dataset(data).to_netcdf(temporary, engine="h5netcdf")
+            columns["run"] = (("sample",), self.run, {"units": "", "role": "run"})
+        write_netcdf(path, columns, {})
 
     @classmethod
     def load(cls, path: str | Path) -> Dataset:
         """Read a netCDF file written by `save`."""
-        import xarray
-
-        with xarray.open_dataset(path, engine="h5netcdf", decode_times=False) as data:
-            data.load()
-        columns: dict[str, dict[str, str]] = {"input": {}, "output": {}, "run": {}}
-        for name in data.data_vars:
-            role = data[name].attrs.get("role")
-            if role not in columns:
+        names: dict[str, dict[str, str]] = {"input": {}, "output": {}, "run": {}}
+        columns, _ = read_netcdf(path)
+        for name, (_, _, texts) in columns.items():
+            role = texts.get("role")
+            if role not in names:
                 raise ConfigError(
                     f"Variable '{name}' of {path} must have the role input or output, got {role!r}; "
                     "write the file with Dataset.save."
                 )
-            columns[role][str(name)] = str(data[name].attrs.get("units", ""))
+            names[role][name] = texts.get("units", "")
+        rows = next((len(values) for _, values, _ in columns.values()), 0)
         X, Y = (
-            np.column_stack([data[name].values for name in columns[role]]) if columns[role] else np.empty((0, 0))
+            np.column_stack([np.empty((rows, 0)), *(columns[name][1] for name in names[role])])
             for role in ("input", "output")
         )
-        run = data["run"].values if columns["run"] else None
-        return cls(X, Y, columns["input"], columns["output"], run=run)
+        return cls(X, Y, names["input"], names["output"], run=columns["run"][1] if names["run"] else None)
 
     def to_csv(self, path: str | Path) -> None:
         """Write a text table: names, roles and units in three header lines, then one row per sample, full precision."""

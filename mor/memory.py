@@ -135,9 +135,7 @@ class Memory(ReducedModel):
             )
         start = self.initial if state is None else np.asarray(state, dtype=np.float64)
         if start.shape != self.initial.shape:
-            raise ConfigError(
-                f"State of Memory.rollout must have {self.initial.size} values, got shape {start.shape}."
-            )
+            raise ConfigError(f"State of Memory.rollout must have {self.initial.size} values, got shape {start.shape}.")
         evaluate, parameters = self.step.kernel()
         x = np.concatenate([np.zeros(len(self.signals)), start])
         y = np.empty((len(inputs), len(self.outputs)))

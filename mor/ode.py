@@ -131,9 +131,7 @@ def ode(
         start = _initial(initial or {}, state_ports, of)
         sizes = (len(state_ports), len(input_ports), len(numbers), len(output_ports))
         compiled, pointer = _compile(function, of, sizes)
-        return OdeSystem(
-            label, state_ports, input_ports, output_ports, numbers, start, function, compiled, pointer
-        )
+        return OdeSystem(label, state_ports, input_ports, output_ports, numbers, start, function, compiled, pointer)
 
     return compile_it
 
@@ -179,9 +177,7 @@ def _compile(function: Rhs, of: str, sizes: tuple[int, int, int, int]) -> tuple[
     pointers = [types.CPointer(types.float64)] * 5
 
     def entry(t, x, u, p, dx, y):  # type: ignore[no-untyped-def]
-        inner(
-            t, carray(x, (n_x,)), carray(u, (n_u,)), carray(p, (n_p,)), carray(dx, (n_x,)), carray(y, (n_y,))
-        )
+        inner(t, carray(x, (n_x,)), carray(u, (n_u,)), carray(p, (n_p,)), carray(dx, (n_x,)), carray(y, (n_y,)))
 
     try:
         pointer = numba.cfunc(types.void(types.float64, *pointers), error_model="numpy")(entry)
@@ -195,7 +191,7 @@ def _sentence(of: str, function: Rhs, text: str) -> str:
     """Make one sentence of numba's report: the line of the user's file and the reason."""
     code = function.__code__
     plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
-    named = re.findall(r' at (\S+) \((\d+)\)', plain) + re.findall(r'File "([^"]+)", line (\d+)', plain)
+    named = re.findall(r" at (\S+) \((\d+)\)", plain) + re.findall(r'File "([^"]+)", line (\d+)', plain)
     own = {line for *_, line in code.co_lines()}
     lines = [int(n) for file, n in named if os.path.abspath(file) == code.co_filename and int(n) in own]
     where = f" at line {lines[0]} of {code.co_filename}" if lines else ""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from mor.netcdf import Variable, read_netcdf, write_netcdf
 from mor.ports import Port, as_ports
 from rt_runtime.errors import ConfigError
-from rt_runtime.files import replacing
 
 if TYPE_CHECKING:
     import xarray
@@ -82,22 +82,20 @@ class Trajectory:
         data = {p.name: ("time", self.values[:, i], {"units": p.unit}) for i, p in enumerate(self.ports)}
         return xarray.Dataset(data, {"time": ("time", self.time, {"units": "s"})})
 
-    @classmethod
-    def from_xarray(cls, data: xarray.Dataset) -> Trajectory:
-        """Read what `to_xarray` gave."""
-        names = [str(name) for name in data.data_vars]
-        values = np.column_stack([data[name].values for name in names])
-        return cls(data["time"].values, values, {name: str(data[name].attrs.get("units", "")) for name in names})
-
     def save(self, path: str | Path) -> None:
         """Write a netCDF file."""
-        with replacing(path) as temporary:
-            self.to_xarray().to_netcdf(temporary, engine="h5netcdf")
+        columns: dict[str, Variable] = {"time": (("time",), self.time, {"units": "s"})}
+        for i, port in enumerate(self.ports):
+            columns[port.name] = (("time",), self.values[:, i], {"units": port.unit})
+        write_netcdf(path, columns, {})
 
     @classmethod
     def load(cls, path: str | Path) -> Trajectory:
         """Read a netCDF file written by `save`."""
-        import xarray
-
-        with xarray.open_dataset(path, engine="h5netcdf", decode_times=False) as data:
-            return cls.from_xarray(data.load())
+        columns, _ = read_netcdf(path)
+        time = columns.pop("time", None)
+        if time is None or any(dimensions != ("time",) for dimensions, _, _ in columns.values()):
+            raise ConfigError(f"{path} must hold columns over time; write it with Trajectory.save.")
+        values = [values for _, values, _ in columns.values()]
+        ports = {name: texts.get("units", "") for name, (_, _, texts) in columns.items()}
+        return cls(time[1], np.column_stack(values) if values else np.empty((len(time[1]), 0)), ports)

@@ -1,7 +1,7 @@
 """Magnetorheological damper: viscous plus Dahl friction, both growing with the coil voltage, and its bang-bang voltage.
 
-    f = (k_xa + k_xb V) v + (k_wa + k_wb V) W,   W' = rho (v - |v| W),   |W| <= 1
-    V = V_max while the target moves away from rest (r r' > 0), otherwise V_min
+f = (k_xa + k_xb V) v + (k_wa + k_wb V) W,   W' = rho (v - |v| W),   |W| <= 1
+V = V_max while the target moves away from rest (r r' > 0), otherwise V_min
 """
 
 from __future__ import annotations

@@ -41,15 +41,25 @@ def test_files_give_the_same_bits_back(tmp_path: Path, run: bool) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data.csv", "data.nc"]
 
 
-def test_a_netcdf_file_is_plain_hdf5_with_units(tmp_path: Path) -> None:
-    """What MATLAB's ncread relies on: one numeric variable per column, units as attribute."""
-    import h5netcdf
+def test_other_programs_read_the_files(tmp_path: Path) -> None:
+    """xarray stands for all netCDF readers (MATLAB's ncread among them)."""
+    import xarray
 
     rows().save(tmp_path / "data.nc")
-    with h5netcdf.File(tmp_path / "data.nc") as file:
-        assert file.variables["tau"].dtype == np.float64
-        assert file.variables["tau"].attrs["units"] == "Nm"
-        assert file.variables["tau"].dimensions == ("sample",)
+    with xarray.open_dataset(tmp_path / "data.nc") as data:
+        assert data["tau"].dims == ("sample",) and data["tau"].attrs == {"units": "Nm", "role": "output"}
+        np.testing.assert_array_equal(data["tau"].values, rows()["tau"])
+    run = Trajectory([0.0, 0.5], [[1.0], [2.0]], {"angle": "°"})
+    run.save(tmp_path / "run.nc")
+    with xarray.open_dataset(tmp_path / "run.nc") as data:
+        np.testing.assert_array_equal(data["time"].values, run.time)
+        assert data["angle"].attrs["units"] == "°"
+    assert run.to_xarray()["angle"].attrs == {"units": "°"}
+    (tmp_path / "bad.nc").write_bytes(b"CDF\x02 but no more")
+    with pytest.raises(ConfigError, match=r"bad.nc must be a netCDF file in the classic format, it cannot be read"):
+        Dataset.load(tmp_path / "bad.nc")
+    with pytest.raises(ConfigError, match=r"must hold columns over time; write it with Trajectory.save"):
+        Trajectory.load(tmp_path / "data.nc")
 
 
 def test_units_with_commas_survive_csv(tmp_path: Path) -> None:
@@ -114,7 +124,7 @@ def test_messages(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="must start with three lines"):
         Dataset.from_csv(tmp_path / "bad.csv")
     Trajectory([0.0], [[1.0]], ["u"]).save(tmp_path / "t.nc")
-    with pytest.raises(ConfigError, match=r"Variable 'u' of .* must have the role input or output, got None"):
+    with pytest.raises(ConfigError, match=r"Variable 'time' of .* must have the role input or output, got None"):
         Dataset.load(tmp_path / "t.nc")
 
 
