@@ -11,6 +11,8 @@ from mor.designs import sobol as sobol
 from mor.evaluable import Evaluable as Evaluable
 from mor.evaluable import FunctionModel as FunctionModel
 from mor.ffnn import Ffnn as Ffnn
+from mor.hybrid import HybridModel as HybridModel
+from mor.hybrid import TransferSystem as TransferSystem
 from mor.marginals import Beta as Beta
 from mor.marginals import Exponential as Exponential
 from mor.marginals import Gamma as Gamma
@@ -33,5 +35,12 @@ from mor.reduced import ReducedModel as ReducedModel
 from mor.space import ParameterSpace as ParameterSpace
 from mor.stability import critical_delay as critical_delay
 from mor.structure import Structure as Structure
+from mor.substructure import Substructure as Substructure
+from mor.substructures import BlockSubstructure as BlockSubstructure
+from mor.substructures import ExternalSubstructure as ExternalSubstructure
+from mor.substructures import LinearSubstructure as LinearSubstructure
+from mor.substructures import OdeSubstructure as OdeSubstructure
+from mor.substructures import ReducedSubstructure as ReducedSubstructure
+from mor.substructures import StaticSubstructure as StaticSubstructure
 from mor.trajectory import Trajectory as Trajectory
 from mor.transfer import TransferFunction as TransferFunction

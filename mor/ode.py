@@ -162,8 +162,10 @@ def _initial(values: Mapping[str, float], states: tuple[Port, ...], of: str) -> 
     return finite_array([values.get(name, 0.0) for name in names], "initial", of, (len(names),))
 
 
-def _compile(function: Rhs, of: str, sizes: tuple[int, int, int, int]) -> tuple[Rhs, Any]:
-    """Compile with numba; sizes are those of x, u, p, y."""
+def _compile(
+    function: Rhs, of: str, sizes: tuple[int, int, int, int], *, written: Callable[..., None] | None = None
+) -> tuple[Rhs, Any]:
+    """Compile with numba; sizes are those of x, u, p, y; `written` is what the user wrote, if not `function` itself."""
     import inspect
 
     import numba
@@ -182,12 +184,30 @@ def _compile(function: Rhs, of: str, sizes: tuple[int, int, int, int]) -> tuple[
     try:
         pointer = numba.cfunc(types.void(types.float64, *pointers), error_model="numpy")(entry)
     except Exception as error:  # numba reports some mistakes by its own errors, some by whatever came up on the way
-        raise ConfigError(_sentence(of, function, str(error))) from None
+        raise ConfigError(_sentence(of, written or function, str(error))) from None
     check_safe_in_the_loop(pointer.inspect_llvm(), of)
     return inner, pointer
 
 
-def _sentence(of: str, function: Rhs, text: str) -> str:
+def compile_static(function: Callable[[Floats, Floats, Floats], None], of: str, sizes: tuple[int, int, int]) -> Any:
+    """Compile `function(u, p, y)` to the C function pointer of a system without states; sizes are those of u, p, y."""
+    import inspect
+
+    import numba
+
+    given = tuple(inspect.signature(function).parameters)
+    if len(given) != 3:
+        raise ConfigError(f"Function of {of} must take (u, p, y), got ({', '.join(given)}).")
+    inner = numba.njit(error_model="numpy", forceinline=True)(function)
+
+    def rhs(t, x, u, p, dx, y):  # type: ignore[no-untyped-def]
+        inner(u, p, y)
+
+    n_u, n_p, n_y = sizes
+    return _compile(rhs, of, (0, n_u, n_p, n_y), written=function)[1]
+
+
+def _sentence(of: str, function: Callable[..., None], text: str) -> str:
     """Make one sentence of numba's report: the line of the user's file and the reason."""
     code = function.__code__
     plain = re.sub(r"\x1b\[[0-9;]*m", "", text)

@@ -32,6 +32,10 @@ Ode::Ode(Rhs f, int n_in, int n_out, std::vector<double> initial, std::vector<do
 
 void Ode::step(double t, const double* in, double* out) noexcept {
   const int m = n_in();
+  if (n_state() == 0) {
+    f_(t, x_.data(), in, p_.data(), k_.data(), out);
+    return;
+  }
   if (update_ == Update::end) {
     std::copy(in, in + m, u_.begin());
     advance(t, out);

@@ -18,6 +18,7 @@ using Rhs = void (*)(double t, const double* x, const double* u, const double* p
 ///
 /// Hold::zero   the input is constant over the tick.
 /// Hold::first  the input runs linearly from last tick's value to this tick's; needs Update::start.
+/// A system without states is a static map y = f(t, u, p): one evaluation a tick.
 enum class Hold { zero, first };
 
 class Ode final : public Block {

@@ -1,0 +1,277 @@
+"""Hybrid models: substructures coupled port to port, driven by excitations, turned into a loop."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from mor.coupling import Wiring, wire
+from mor.ports import Port, check_name
+from mor.substructure import Substructure
+from mor.trajectory import Trajectory
+from rt_runtime import Loop, Table, previous
+from rt_runtime.checks import positive, whole
+from rt_runtime.errors import ConfigError
+
+Source = float | Trajectory | Substructure
+Couplings = Mapping[str, str | Sequence[str]]
+
+
+@dataclass(frozen=True)
+class TransferSystem:
+    """What stands between a target and the specimen: actuator, and a controller in front of it.
+
+    The actuator has one input (the command) and one output (the measured signal). The controller has the inputs
+    `target` and, if it feeds back, `measured`, and one output; without a controller the command is the target.
+    """
+
+    actuator: Substructure
+    controller: Substructure | None = None
+
+
+class HybridModel:
+    """A set of substructures with their couplings, excitations and transfer systems.
+
+    couplings: {"reader.input": source}, where a source is "writer.output", the name of an excitation, or a list of
+    sources that are added (a leading "-" subtracts). An input that is not named is coupled to the output or excitation
+    of its own name, if there is exactly one. excitations: a Trajectory (one excitation per column, interpolated
+    linearly, held after its end), or {name: number | Trajectory of one column | substructure without inputs}.
+    transfers: {"reader.input": TransferSystem} on couplings. `dt` in s is the tick, `duration` in s the default run.
+
+    Signals of the loop have the name of their port, or "substructure.port" where several ports share a name. Behind a
+    transfer system stand "reader.input.target", ".command" and ".measured".
+    """
+
+    def __init__(
+        self,
+        name: str,
+        substructures: Sequence[Substructure],
+        *,
+        dt: float,
+        couplings: Couplings | None = None,
+        excitations: Trajectory | Mapping[str, Source] | None = None,
+        transfers: Mapping[str, TransferSystem] | None = None,
+        duration: float | None = None,
+        every: int = 1,
+    ) -> None:
+        self.name = check_name(name, "a hybrid model")
+        self.dt = positive(dt, "dt", self.of)
+        self.duration = None if duration is None else positive(duration, "duration", self.of)
+        self.every = whole(every, "every", self.of, 1)
+        self.substructures = {part.name: part for part in substructures}
+        if len(self.substructures) != len(substructures):
+            names = [part.name for part in substructures]
+            twice = sorted({n for n in names if names.count(n) > 1})
+            raise ConfigError(f"Substructures of {self.of} must have names of their own, got {', '.join(twice)} twice.")
+        self.excitations = _excitations(excitations, self.of)
+        self.couplings = dict(couplings or {})
+        self.transfers = dict(transfers or {})
+        self._wiring = self._wire()
+
+    @property
+    def of(self) -> str:
+        """How error sentences call it."""
+        return f"hybrid model '{self.name}'"
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """Names of the blocks in the order a tick calls them, excitations left out."""
+        return tuple(node.name for node in self._wiring.nodes)
+
+    @property
+    def delays(self) -> tuple[str, ...]:
+        """Couplings that lag by one tick, as "signal -> reader.input": they close a loop of instantaneous couplings."""
+        return self._wiring.delays
+
+    @property
+    def signals(self) -> dict[str, str]:
+        """All signals of the loop with their units."""
+        return {name: port.unit for name, port in self._wiring.signals.items()}
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of all parameters; one name stands for the parameter in every substructure that has it."""
+        names = [p.name for node in self._wiring.nodes for p in node.part.parameters]
+        return tuple(dict.fromkeys(names))
+
+    def swap(self, name: str, substructure: Substructure) -> Self:
+        """Return a copy with another substructure in the place of `name`; it must have the same ports."""
+        if name not in self.substructures:
+            have = ", ".join(self.substructures)
+            raise ConfigError(f"Substructure '{name}' of {self.of} is unknown; it has {have}.")
+        old = self.substructures[name]
+        if _port_set(old) != _port_set(substructure):
+            raise ConfigError(
+                f"Substructure in the place of '{name}' must have the ports {old.signature()}, got "
+                f"{substructure.signature()}; rename its ports or convert units."
+            )
+        twin = copy.copy(self)
+        twin.substructures = {
+            key: substructure.renamed(name) if key == name else part for key, part in self.substructures.items()
+        }
+        twin._wiring = twin._wire()
+        return twin
+
+    def with_excitations(self, excitations: Trajectory | Mapping[str, Source]) -> Self:
+        """Return a copy with some excitations replaced."""
+        new = _excitations(excitations, self.of)
+        unknown = [name for name in new if name not in self.excitations]
+        if unknown:
+            have = ", ".join(self.excitations) or "none"
+            raise ConfigError(f"Excitation '{unknown[0]}' of {self.of} is unknown; it has {have}.")
+        twin = copy.copy(self)
+        twin.excitations = self.excitations | new
+        twin._wiring = twin._wire()
+        return twin
+
+    def loop(self, *, parameters: Mapping[str, float] | None = None, dt: float | None = None) -> Loop:
+        """Build the loop; `parameters` name a parameter ("M") or that of one substructure ("body.M")."""
+        step = self.dt if dt is None else positive(dt, "dt", self.of)
+        values = self._values(parameters or {})
+        loop = Loop(1.0 / step)
+        for name, port in self._wiring.signals.items():
+            source = self.excitations.get(name)
+            if isinstance(source, float):
+                loop.constant(name, source, unit=port.unit)
+            else:
+                loop.signal(name, unit=port.unit)
+        for name, source in self.excitations.items():
+            if isinstance(source, Trajectory) and name in self._wiring.signals:
+                loop.add(f"excitation.{name}", Table(source.time - source.time[0], source.values), outputs=[name])
+        for node in self._wiring.nodes:
+            update = "start" if node.start else "end"
+            block = node.part.block(dt=step, parameters=values.get(node.name), update=update)
+            inputs = [previous(i) if i in node.late else i for i in node.inputs]
+            loop.add(node.name, block, inputs=inputs, outputs=node.outputs)
+        return loop
+
+    def run(
+        self,
+        duration: float | None = None,
+        *,
+        parameters: Mapping[str, float] | None = None,
+        dt: float | None = None,
+        record: Sequence[str] | None = None,
+        every: int | None = None,
+    ) -> Trajectory:
+        """Run from the initial state; return the recorded signals (default: all) at every `every`-th tick."""
+        length = self.duration if duration is None else duration
+        if length is None:
+            raise ConfigError(f"duration of {self.of} is missing; give it to run or to the model.")
+        loop = self.loop(parameters=parameters, dt=dt)
+        names = list(self.signals if record is None else record)
+        loop.record(names, every=self.every if every is None else every)
+        result = loop.run(length)
+        ports = [Port(name.replace(".", "_"), self.signals[name]) for name in names]
+        return Trajectory(result.time, result.values, ports)
+
+    def evaluate(self, parameters: Mapping[str, float]) -> Trajectory:
+        """Run the default duration with the named parameters: one sample of a campaign."""
+        return self.run(parameters=parameters)
+
+    def identity(self) -> str:
+        """Return a text that changes when the model does: name, parts, couplings, excitations, step."""
+        digest = hashlib.sha256()
+        for node in self._wiring.nodes:
+            digest.update(f"{node.name} {node.part.identity()} {node.inputs} {node.outputs} {node.late}".encode())
+        for name, source in self.excitations.items():
+            if isinstance(source, Trajectory):
+                digest.update(name.encode() + source.time.tobytes() + source.values.tobytes())
+            else:
+                digest.update(f"{name} {source!r}".encode())
+        digest.update(f"{self.dt!r} {self.duration!r} {self.every}".encode())
+        return f"hybrid {self.name} {digest.hexdigest()[:16]}"
+
+    def describe(self) -> str:
+        """Return the blocks in the order of a tick, where each input comes from, and the delays, as text."""
+        lines = [f"Hybrid model '{self.name}', tick {self.dt:g} s"]
+        for name in self.excitations:
+            lines.append(f"  {name} [{self._wiring.signals[name].unit}]  excitation")
+        for i, node in enumerate(self._wiring.nodes, 1):
+            lines.append(f"  {i}. {node.name} ({node.part.kind})")
+            for port, source in zip(node.part.inputs, node.inputs, strict=True):
+                when = ""
+                if source in node.late:
+                    lags = f"{source} -> {node.name}.{port.name}" in self.delays
+                    when = "  (one tick late)" if lags else "  (of the last tick, no lag)"
+                lines.append(f"       {port.name} [{port.unit}] <- {source}{when}")
+            lines.append(f"       -> {', '.join(node.outputs)}")
+        lines.append("  One-step delays: " + (", ".join(self.delays) or "none"))
+        return "\n".join(lines)
+
+    def draw(self, path: str | Path) -> Path:
+        """Draw boxes and arrows into a picture file."""
+        from mor.hybrid_picture import draw
+
+        return draw(self, Path(path))
+
+    def __repr__(self) -> str:
+        return f"HybridModel({self.name!r}: {', '.join(self.order)})"
+
+    def _wire(self) -> Wiring:
+        units = {name: _unit(source) for name, source in self.excitations.items()}
+        sources = {n: s for n, s in self.excitations.items() if isinstance(s, Substructure)}
+        transfers = {port: (t.actuator, t.controller) for port, t in self.transfers.items()}
+        return wire(self.of, self.substructures, self.couplings, units, sources, transfers)
+
+    def _values(self, parameters: Mapping[str, float]) -> dict[str, dict[str, float]]:
+        """Sort parameters by node; "M" goes to every node that has it, "body.M" to one."""
+        values: dict[str, dict[str, float]] = {}
+        problems = []
+        for name, value in parameters.items():
+            owner, _, bare = name.rpartition(".")
+            nodes = [
+                node.name
+                for node in self._wiring.nodes
+                if (not owner or node.name == owner) and bare in {p.name for p in node.part.parameters}
+            ]
+            if not nodes:
+                problems.append(f"Parameter '{name}' of {self.of} is unknown; it has {', '.join(self.parameters)}.")
+            for node in nodes:
+                values.setdefault(node, {})[bare] = float(value)
+        if problems:
+            raise ConfigError.from_problems(f"Parameters of {self.of}", problems)
+        return values
+
+
+def _port_set(part: Substructure) -> tuple[frozenset[Port], frozenset[Port]]:
+    return frozenset(part.inputs), frozenset(part.outputs)
+
+
+def _unit(source: Any) -> str | None:
+    """Unit of an excitation; None where it takes that of the port it drives."""
+    if isinstance(source, Trajectory):
+        return source.units[0]
+    return source.outputs[0].unit if isinstance(source, Substructure) else None
+
+
+def _excitations(given: Trajectory | Mapping[str, Source] | None, of: str) -> dict[str, Source]:
+    if isinstance(given, Trajectory):
+        return {name: given.select([name]) for name in given.names}
+    found: dict[str, Source] = {}
+    for name, source in (given or {}).items():
+        check_name(name, f"an excitation of {of}")
+        if isinstance(source, Trajectory):
+            if len(source.names) != 1 or not np.isfinite(source.values).all():
+                raise ConfigError(
+                    f"Excitation '{name}' of {of} must be a trajectory with one column of finite numbers, got "
+                    f"{len(source.names)} columns."
+                )
+        elif isinstance(source, Substructure):
+            if source.inputs or len(source.outputs) != 1:
+                raise ConfigError(f"Excitation '{name}' of {of} must have no input and one output, got {source!r}.")
+        elif isinstance(source, int | float) and np.isfinite(source):
+            source = float(source)
+        else:
+            raise ConfigError(
+                f"Excitation '{name}' of {of} must be a finite number, a Trajectory or a substructure without inputs, "
+                f"got {source!r}."
+            )
+        found[name] = source
+    return found

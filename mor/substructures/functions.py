@@ -1,0 +1,125 @@
+"""Substructures made of functions: compiled static maps, external solvers, blocks of the runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mor.ode import compile_static
+from mor.substructure import ParameterSpec, PortSpec, Substructure, source_hash
+from rt_runtime import Ode
+from rt_runtime._core import Block
+from rt_runtime.checks import Floats
+from rt_runtime.errors import ConfigError
+
+
+class StaticSubstructure(Substructure):
+    """A map without memory: `function(u, p, y)` reads inputs and parameters by index and writes every output.
+
+    It is compiled as `@ode` compiles, with the same rules (scalars, loops, math functions).
+    """
+
+    kind = "static"
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[[Floats, Floats, Floats], None],
+        *,
+        inputs: PortSpec,
+        outputs: PortSpec,
+        parameters: ParameterSpec = (),
+    ) -> None:
+        self._declare(name, inputs, outputs, parameters)
+        sizes = (len(self.inputs), len(self.parameters), len(self.outputs))
+        self._function = function
+        self._pointer = compile_static(function, self.of, sizes)
+
+    def _block(self, dt: float, values: dict[str, float], update: str, hold: str) -> Block:
+        address, n_in, n_out = int(self._pointer.address), len(self.inputs), len(self.outputs)
+        numbers = list(values.values())
+        return Ode(address, n_in=n_in, n_out=n_out, initial=[], parameters=numbers, dt=dt, owner=self._pointer)
+
+    def _ramps(self) -> bool:
+        return False
+
+    def _description(self) -> dict[str, Any]:
+        return {"source": source_hash(self._function)}
+
+
+class ExternalSubstructure(Substructure):
+    """A Python function around a solver of one's own, for sampling only.
+
+    `function(u, dt, parameters)` gets the inputs (n, n_inputs) and returns the outputs (n, n_outputs).
+    """
+
+    kind = "external"
+    real_time = False
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[[Floats, float, Mapping[str, float]], ArrayLike],
+        *,
+        inputs: PortSpec,
+        outputs: PortSpec,
+        parameters: ParameterSpec = (),
+    ) -> None:
+        self._declare(name, inputs, outputs, parameters)
+        if not callable(function):
+            raise ConfigError(f"function of {self.of} must be callable, got {function!r}.")
+        self._function = function
+
+    def _block(self, dt: float, values: dict[str, float], update: str, hold: str) -> Block:
+        raise ConfigError(
+            f"External {self.of} must be used for sampling only; fit a reduced model to it and put that into the loop."
+        )
+
+    def _simulate(self, rows: Floats, dt: float, values: dict[str, float], hold: str, every: int) -> Floats:
+        outputs = np.asarray(self._function(rows, dt, values), dtype=float)
+        outputs = outputs[:, None] if outputs.ndim == 1 else outputs
+        if outputs.shape != (len(rows), len(self.outputs)):
+            raise ConfigError(
+                f"Function of {self.of} must return shape {(len(rows), len(self.outputs))}, got {outputs.shape}."
+            )
+        return outputs[::every]
+
+    def _description(self) -> dict[str, Any]:
+        return {"source": source_hash(self._function)}
+
+
+class BlockSubstructure(Substructure):
+    """Any block of rt_runtime (controller, filter, delay) with named ports; `make(dt, parameters)` builds it."""
+
+    kind = "block"
+
+    def __init__(
+        self,
+        name: str,
+        make: Callable[[float, Mapping[str, float]], Block],
+        *,
+        inputs: PortSpec,
+        outputs: PortSpec,
+        parameters: ParameterSpec = (),
+        direct: Sequence[str] | None = None,
+    ) -> None:
+        self._declare(name, inputs, outputs, parameters, direct)
+        self._make = make
+
+    def _block(self, dt: float, values: dict[str, float], update: str, hold: str) -> Block:
+        block = self._make(dt, values)
+        if (block.n_in, block.n_out) != (len(self.inputs), len(self.outputs)):
+            raise ConfigError(
+                f"Block of {self.of} must have {len(self.inputs)} inputs and {len(self.outputs)} outputs, got "
+                f"{block.n_in} and {block.n_out}."
+            )
+        return block
+
+    def _ramps(self) -> bool:
+        return False
+
+    def _description(self) -> dict[str, Any]:
+        return {"source": source_hash(self._make)}
