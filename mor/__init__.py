@@ -1,5 +1,6 @@
 """Describe full-order models, sample them, fit reduced models and judge them."""
 
+from mor.control_design import prediction_model as prediction_model
 from mor.dataset import Dataset as Dataset
 from mor.designs import Design as Design
 from mor.designs import extend as extend

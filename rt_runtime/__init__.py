@@ -1,5 +1,7 @@
 """The engine: steps substructures, reduced models, controllers and actuators, with or without a clock."""
 
+from rt_runtime.adaptive import AdaptiveMpc as AdaptiveMpc
+from rt_runtime.adaptive import Identification as Identification
 from rt_runtime.blocks import Delay as Delay
 from rt_runtime.blocks import Filter as Filter
 from rt_runtime.blocks import Gain as Gain
@@ -9,6 +11,17 @@ from rt_runtime.blocks import PythonBlock as PythonBlock
 from rt_runtime.blocks import StateSpace as StateSpace
 from rt_runtime.blocks import Sum as Sum
 from rt_runtime.blocks import Table as Table
+from rt_runtime.compensation import Adapted as Adapted
+from rt_runtime.compensation import AdaptiveCompensation as AdaptiveCompensation
+from rt_runtime.compensation import ModelBased as ModelBased
+from rt_runtime.compensation import ModelReference as ModelReference
+from rt_runtime.compensation import PiLead as PiLead
+from rt_runtime.control import Extrapolator as Extrapolator
+from rt_runtime.control import Horizon as Horizon
+from rt_runtime.control import KalmanFilter as KalmanFilter
+from rt_runtime.control import Mpc as Mpc
+from rt_runtime.control import PredictionModel as PredictionModel
+from rt_runtime.control import horizon_leads as horizon_leads
 from rt_runtime.errors import BundleError as BundleError
 from rt_runtime.errors import ConfigError as ConfigError
 from rt_runtime.errors import MissingExtra as MissingExtra

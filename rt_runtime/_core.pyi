@@ -123,3 +123,78 @@ class Filter(Block):
 
 class Noise(Block):
     def __init__(self, deviation: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], seed: int) -> None: ...
+
+class QpStatus(enum.IntEnum):
+    """What a solve gave; anything but optimal returns the hold fallback."""
+
+    optimal = 0
+
+    iteration_limit = 1
+
+    infeasible = 2
+
+class MoveQp:
+    """
+    min 1/2 x'Hx + f'x with bounds on the moves x and on their running sums.
+    """
+
+    def __init__(self, channels: int, moves: int, max_iterations: int = 0) -> None: ...
+
+    def set_hessian(self, h: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> bool:
+        """Take the Hessian (n, n); False when it is not positive definite."""
+
+    def solve(self, f: NDArray[numpy.float64], lower: NDArray[numpy.float64], upper: NDArray[numpy.float64]) -> tuple[NDArray[numpy.float64], QpStatus, int]:
+        """Return (moves, status, iterations)."""
+
+    def reset(self) -> None:
+        """Forget the active set of the last solve."""
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def max_iterations(self) -> int: ...
+
+    @property
+    def multipliers(self) -> NDArray[numpy.float64]: ...
+
+    def time_solves(self, f: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:
+        """Solve for each row of f (k, n) in C++; the sum of the iterations."""
+
+class Extrapolator(Block):
+    def __init__(self, order: int, spacing: int, leads: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], channels: int) -> None: ...
+
+    @staticmethod
+    def weights(order: int, theta: float) -> NDArray[numpy.float64]:
+        """
+        Lagrange weights of the newest and the older points, theta spacings ahead.
+        """
+
+class KalmanFilter(Block):
+    def __init__(self, a: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], c: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], gain: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], period: float) -> None: ...
+
+class Mpc(Block):
+    def __init__(self, a: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], c: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], gain: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], prediction: int, control: int, output_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], per_input: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], preview: bool, max_iterations: int, period: float) -> None: ...
+
+    @property
+    def hessian(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def gains(self) -> NDArray[numpy.float64]:
+        """K with the moves without constraints = K [x; reference; last command]."""
+
+class AdaptiveMpc(Block):
+    def __init__(self, poles: int, zeros: int, per_parameter: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], forgetting: float, covariance: float, covariance_cap: float, parameter_noise: float, excitation: float, pole_radius: float, prediction: int, control: int, output_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], per_input: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], preview: bool, max_iterations: int, process_variance: float, disturbance_gain: float, noise_variance: float, period: float) -> None: ...
+
+    @property
+    def gain(self) -> NDArray[numpy.float64]:
+        """Kalman gain M of the last step."""
+
+class PiLead(Block):
+    def __init__(self, kp: float, ki: float, b0: float, b1: float, a1: float, lower: float, upper: float, period: float) -> None: ...
+
+class ModelBased(Block):
+    def __init__(self, inverse: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], a: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], c: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], rate: float, largest: float, margin: float, b0: float, b1: float, a1: float, period: float) -> None: ...
+
+class AdaptiveCompensation(Block):
+    def __init__(self, coefficients: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], low_pass: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], period: float) -> None: ...

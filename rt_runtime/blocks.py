@@ -156,20 +156,23 @@ class Sum(Gain):
         super().__init__([[1.0 if sign == "+" else -1.0 for sign in signs]])
 
 
+def stable_sections(sections: ArrayLike, of: str) -> Floats:
+    """Return second-order sections (b0, b1, b2, a0, a1, a2) as rows b0, b1, b2, a1, a2 with a0 = 1, if stable."""
+    sos = finite_array(sections, "sections", of, (None, 6))
+    if len(sos) == 0 or (sos[:, 3] == 0).any():
+        raise ConfigError(f"sections of {of} must have at least one row and a0 not zero, got {sos.tolist()}.")
+    scaled = sos / sos[:, 3:4]
+    for i, (a1, a2) in enumerate(scaled[:, 4:]):
+        if not (abs(a2) < 1 and abs(a1) < 1 + a2):
+            raise ConfigError(f"sections of {of} must be stable, row {i} has a pole on or outside the unit circle.")
+    return np.ascontiguousarray(scaled[:, [0, 1, 2, 4, 5]])
+
+
 class Filter(_core.Filter):
     """Cascade of second-order sections, rows (b0, b1, b2, a0, a1, a2) as scipy.signal gives them."""
 
     def __init__(self, sections: ArrayLike, *, channels: int = 1) -> None:
-        of = "Filter"
-        sos = finite_array(sections, "sections", of, (None, 6))
-        if len(sos) == 0 or (sos[:, 3] == 0).any():
-            raise ConfigError(f"sections of {of} must have at least one row and a0 not zero, got {sos.tolist()}.")
-        scaled = sos / sos[:, 3:4]
-        for i, (a1, a2) in enumerate(scaled[:, 4:]):
-            if not (abs(a2) < 1 and abs(a1) < 1 + a2):
-                raise ConfigError(f"sections of {of} must be stable, row {i} has a pole on or outside the unit circle.")
-        five = np.ascontiguousarray(scaled[:, [0, 1, 2, 4, 5]])
-        super().__init__(five, whole(channels, "channels", of, 1))
+        super().__init__(stable_sections(sections, "Filter"), whole(channels, "channels", "Filter", 1))
 
 
 class Noise(_core.Noise):

@@ -8,9 +8,30 @@ import numpy as np
 import pytest
 
 from mor import ode
-from rt_runtime import Delay, Filter, Gain, Loop, Noise, StateSpace, Table
+from rt_runtime import (
+    Adapted,
+    AdaptiveCompensation,
+    AdaptiveMpc,
+    Delay,
+    Extrapolator,
+    Filter,
+    Gain,
+    Horizon,
+    Identification,
+    KalmanFilter,
+    Loop,
+    ModelBased,
+    ModelReference,
+    Mpc,
+    Noise,
+    PiLead,
+    PredictionModel,
+    StateSpace,
+    Table,
+)
 
 DT = 1e-3
+LAG = PredictionModel(np.array([[0.9]]), np.array([[0.1]]), np.array([[1.0]]), np.array([[0.2]]), DT)
 
 
 @functools.cache
@@ -36,6 +57,18 @@ KINDS = {
     "gain": lambda: Gain([[1.0, 2.0, 3.0]], offset=[0.5]),
     "filter": lambda: Filter([[0.1, 0.2, 0.1, 1.0, -0.5, 0.2]], channels=3),
     "noise": lambda: Noise([1.0, 2.0], seed=9),
+    "extrapolator": lambda: Extrapolator(order=3, spacing=2, leads=[1.0, 2.0], channels=2),
+    "kalman": lambda: KalmanFilter(LAG),
+    "mpc": lambda: Mpc(LAG, Horizon(6, 3.0, 0.1, control=4, bounds=(-1.5, 1.5), rate_limit=0.4, rate_unit="per interval")),
+    "adaptive_mpc": lambda: AdaptiveMpc(Identification([-0.9], [0.1]), Horizon(6, 3.0, 0.1, bounds=(-1.5, 1.5)), dt=DT),
+    "pi_lead": lambda: PiLead(2.0, 95.0, dt=DT, bounds=(-1.0, 1.0)),
+    "model_based": lambda: ModelBased(
+        [[0.1, 0.2, 0.1, 1.0, -0.5, 0.2]],
+        dt=DT,
+        feedback=([[0.5]], [[0.1]], [[0.3]]),
+        adaptation=ModelReference(50.0, 0.1, corner=30.0),
+    ),
+    "adaptive_compensation": lambda: AdaptiveCompensation(Adapted(1.0, 10.0), Adapted(0.01, 5.0, 0.0, 0.1), dt=DT),
 }
 
 

@@ -31,7 +31,16 @@ inline nb::ndarray<nb::numpy, double> to_numpy(const double* data, std::initiali
   return {copy, shape.size(), shape.begin(), owner};
 }
 
+/// A new numpy array (rows, cols).
+inline nb::ndarray<nb::numpy, double> to_numpy(const Matrix& a) {
+  std::vector<double> rows;
+  for (int i = 0; i < a.rows(); ++i)
+    for (int j = 0; j < a.cols(); ++j) rows.push_back(a(i, j));
+  return to_numpy(rows.data(), {static_cast<std::size_t>(a.rows()), static_cast<std::size_t>(a.cols())});
+}
+
 void bind_engine(nb::module_& m);
 void bind_blocks(nb::module_& m);
+void bind_control(nb::module_& m);
 
 }  // namespace hmor

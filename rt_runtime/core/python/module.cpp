@@ -4,4 +4,5 @@ NB_MODULE(_core, m) {
   m.doc() = "The C++ core of rt_runtime: a loop and its blocks. Arguments are checked in words by the Python layer.";
   hmor::bind_engine(m);
   hmor::bind_blocks(m);
+  hmor::bind_control(m);
 }

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <vector>
+
+#include "dense.hpp"
+
+namespace hmor {
+
+/// What a solve gave. Anything but `optimal` returns the fallback of MoveQp.
+enum class QpStatus : int { optimal = 0, iteration_limit = 1, infeasible = 2 };
+
+struct QpResult {
+  QpStatus status;
+  int iterations;  // constraints added or dropped
+};
+
+/// The quadratic programme of a receding-horizon controller: `moves` increments of `channels` inputs,
+/// x = [x_0; x_1; ...] move by move, n = moves * channels.
+///
+///   min 1/2 x' H x + f' x   subject to   lower <= [x; s] <= upper,   s_i = x_i + s_{i - channels}
+///
+/// Rate limits are boxes on x, input limits are boxes on the running sums s; nothing else is needed, so a constraint is
+/// an index i < 2n and its normal is never stored. Dual active-set method of Goldfarb and Idnani (1983): start at the
+/// minimum without constraints, add the most violated one, drop those whose multiplier would turn negative. All it
+/// needs of H is the Gram matrix G = A H^-1 A' of all 2n normals, which is H^-1 summed up. For the active set W:
+///
+///   [x; s] = [x; s]_free - sum_W  sign_w lambda_w G[:, w],    r = G_WW^-1 G_Wp,    delta = G_pp - G_pW r
+///
+/// The inverse of G_WW is kept and changed by rank-one steps, and the active set is the start of the next solve.
+///
+/// When the iteration cap is hit or no point is feasible, the fallback is "hold": all moves zero except the first,
+/// which is moved into the bounds of the running sum and then into its own box (the rate limit has the last word).
+class MoveQp {
+ public:
+  /// Outside the loop: allocates. max_iterations 0 means 10 n.
+  MoveQp(int channels, int moves, int max_iterations = 0);
+
+  /// In the loop. Takes H (n, n), lower triangle; false when it is not positive definite (the old one is then lost).
+  bool set_hessian(const Matrix& h) noexcept;
+
+  /// In the loop. Does now what the first solve with an active constraint would do with a new H.
+  void prepare() noexcept {
+    if (!gram_ready_) build_gram();
+  }
+
+  /// In the loop. Solves for the linear term f (n); lower and upper (2n) may be infinite.
+  QpResult solve(const double* f, const double* lower, const double* upper) noexcept;
+
+  /// In the loop. The same from the minimum without constraints, x = -H^-1 f, when the caller has it already.
+  QpResult solve_from(const double* free_minimum, const double* lower, const double* upper) noexcept;
+
+  /// In the loop. The solution: n moves, then n running sums.
+  const double* solution() const noexcept { return v_.data(); }
+  /// In the loop. Multipliers of the active constraints, positive at an upper bound; 2n numbers.
+  void multipliers(double* out) const noexcept;
+  /// In the loop. Forget the active set of the last solve.
+  void reset() noexcept;
+
+  int size() const noexcept { return n_; }
+  int channels() const noexcept { return channels_; }
+  int max_iterations() const noexcept { return cap_; }
+  /// In the loop. Cholesky factor of H, for callers that need H^-1 themselves.
+  const Matrix& factor() const noexcept { return factor_; }
+
+ private:
+  void build_gram() noexcept;
+  void running_sums(double* v) const noexcept;
+  void evaluate() noexcept;
+  int most_violated(const double* lower, const double* upper, double* excess) noexcept;
+  double bound(int w, const double* lower, const double* upper) const noexcept;
+  double border(int p, double sign) noexcept;
+  void append(int p, double sign, double lambda, double delta) noexcept;
+  void drop(int position) noexcept;
+  void warm_start(const double* lower, const double* upper) noexcept;
+  void refine(const double* lower, const double* upper) noexcept;
+  void hold(const double* lower, const double* upper) noexcept;
+
+  int channels_, n_, cap_, ld_;
+  Matrix factor_;                     // Cholesky factor of H
+  Matrix gram_;                       // G (2n, 2n)
+  std::vector<double> scale_;         // 1 / sqrt(G_ii): violations are compared in the metric of H
+  Matrix inverse_;                    // G_WW^-1, leading active_ rows and columns
+  std::vector<int> set_;              // W
+  std::vector<double> sign_, lambda_; // of W; +1 at an upper bound
+  std::vector<double> g_, r_;         // G_Wp and G_WW^-1 G_Wp
+  std::vector<double> free_, v_;      // [x; s] without constraints and now
+  std::vector<double> excess_;
+  std::vector<unsigned char> is_active_;
+  int active_ = 0;
+  int changes_ = 0;                   // rank-one steps since inverse_ was built
+  bool gram_ready_ = false;
+};
+
+}  // namespace hmor

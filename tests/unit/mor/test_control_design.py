@@ -1,0 +1,68 @@
+"""Design helpers against closed forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.signal import sosfreqz
+
+from mor.control_design import companion, inverse_with_low_pass, kalman, low_pass, lqg_feedback, margins, weights
+from mor.models.actuators import electric_drive
+from mor.transfer import TransferFunction
+
+
+def test_companion_has_the_transfer_function_it_was_made_from() -> None:
+    plant = TransferFunction([3.0, 40.0], [1.0, 7.0, 90.0, 500.0])
+    model = companion(plant, subdiagonal=[8.0, 4.0], input_gain=2.0)
+    s = 2j * np.pi * np.array([0.1, 1.0, 5.0])
+    response = [(model.C @ np.linalg.solve(z * np.eye(3) - model.A, model.B))[0, 0] for z in s]
+    np.testing.assert_allclose(response, plant.response(s.imag / (2 * np.pi)), rtol=1e-12)
+
+
+def test_kalman_solves_its_riccati_equation_and_the_scalar_case_in_closed_form() -> None:
+    a, q, r = 0.9, 0.4, 2.0
+    m, l, p = kalman([[a]], [[1.0]], [[q]], [[r]])
+    positive = (q - r * (1 - a * a) + np.sqrt((q - r * (1 - a * a)) ** 2 + 4 * q * r)) / 2
+    assert p[0, 0] == pytest.approx(positive, rel=1e-12)
+    assert m[0, 0] == pytest.approx(positive / (positive + r), rel=1e-12)
+    assert l[0, 0] == pytest.approx(a * m[0, 0], rel=1e-12)
+
+
+def test_inverse_times_plant_is_the_low_pass() -> None:
+    dt, plant = 1 / 4096, electric_drive()
+    frequency = np.array([0.5, 5.0, 20.0, 60.0])
+    _, inverse = sosfreqz(inverse_with_low_pass(plant, order=3, corner=50.0, dt=dt), worN=frequency, fs=1 / dt)
+    np.testing.assert_allclose(inverse * plant.response(frequency), low_pass(3, 50.0).response(frequency), rtol=5e-3)
+
+
+def test_lqg_feedback_reproduces_the_published_second_order_design() -> None:
+    """(q, w) = (1000, 100) on a second-order 50 Hz Butterworth: K = (39217.9 s + 2.53848e7)/(s^2 + 3463.2 s + 5.99693e6)."""
+    dt = 1e-5
+    a, b, c = lqg_feedback(low_pass(2, 50.0), error_weight=1000.0, process_noise=100.0, dt=dt)
+    expected = TransferFunction([39217.9, 2.53848e7], [1.0, 3463.2, 5.99693e6]).discretise(dt)
+    z = np.exp(2j * np.pi * np.array([1.0, 50.0, 300.0]) * dt)
+    for value in z:
+        got = (c @ np.linalg.solve(value * np.eye(2) - a, b))[0, 0]
+        want = (expected.C @ np.linalg.solve(value * np.eye(2) - expected.A, expected.B))[0, 0]
+        assert got == pytest.approx(want, rel=1e-5)
+
+
+def test_margins_of_a_third_order_lag() -> None:
+    """L = k / (s + 1)^3 turns unstable at k = 8, where w = sqrt 3."""
+    f = np.geomspace(1e-3, 10.0, 20_000)
+    loop = TransferFunction([4.0], [1.0, 3.0, 3.0, 1.0])
+    found = margins(f, loop.response(f))
+    assert found.gain == pytest.approx(2.0, rel=1e-4)
+    w = np.sqrt(4 ** (2 / 3) - 1)
+    phase = np.pi - 3 * np.arctan(w)
+    assert found.phase == pytest.approx(phase, rel=1e-4)
+    assert found.delay == pytest.approx(phase / w, rel=1e-4)
+    assert found.sensitivity == pytest.approx(np.max(1 / np.abs(1 + loop.response(f))))
+    quiet = margins(f, TransferFunction([0.5], [1.0, 1.0]).response(f))
+    assert (quiet.gain, quiet.phase, quiet.delay) == (np.inf, np.inf, np.inf)
+
+
+def test_weights_are_inverse_scales() -> None:
+    error, move = weights(error=[1e-3, 2.0], move=0.5)
+    np.testing.assert_allclose(error, [1e3, 0.5])
+    np.testing.assert_allclose(move, [2.0])
