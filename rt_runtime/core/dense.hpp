@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <stdexcept>
@@ -52,8 +53,17 @@ class Matrix {
   int rows_ = 0, cols_ = 0, ld_ = 0;
 };
 
+/// y = A x for 0 to 4 groups of four rows, chosen for this host when the program starts.
+using MultiplyKernel = void (*)(const double* a, std::ptrdiff_t ld, int cols, const double* x, double* y) noexcept;
+using MultiplyKernels = std::array<MultiplyKernel, 5>;
+extern const MultiplyKernels multiply_kernels;
+
 /// In the loop. y = A x with A column-major, `ld` a multiple of four; writes ld numbers to y. y must not alias x.
-void multiply(const double* a, int ld, int cols, const double* x, double* y) noexcept;
+void multiply_tall(const double* a, int ld, int cols, const double* x, double* y) noexcept;
+inline void multiply(const double* a, int ld, int cols, const double* x, double* y) noexcept {
+  if (ld > 16) return multiply_tall(a, ld, cols, x, y);
+  multiply_kernels[static_cast<std::size_t>(ld) / 4](a, ld, cols, x, y);
+}
 
 /// In the loop. y = A x; y has room for A.ld() numbers.
 inline void multiply(const Matrix& a, const double* x, double* y) noexcept {

@@ -1,6 +1,7 @@
 #include "loop.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 namespace hmor {
@@ -9,6 +10,7 @@ Recorder::Recorder(std::vector<int> signals, int every, std::int64_t frames)
     : signals_(std::move(signals)), every_(every), capacity_(frames) {
   if (every < 1 || frames < 0) throw std::invalid_argument("every of a recorder must be at least 1.");
   data_.assign(signals_.size() * static_cast<std::size_t>(frames), 0.0);  // touched now, not in the loop
+  next_ = data_.data();
 }
 
 Loop::Loop(double dt, std::vector<double> initial) : dt_(dt), initial_(std::move(initial)), bus_(initial_) {
@@ -58,33 +60,40 @@ void Loop::reset() noexcept {
 }
 
 Stop Loop::run(std::int64_t ticks) noexcept {
-  for (const std::int64_t end = k_ + ticks; k_ < end; ++k_) {
-    const double t = static_cast<double>(k_) * dt_;
+  const double* const bus = bus_.data();
+  Call* const first = calls_.data();
+  Call* const last = first + calls_.size();
+  std::int64_t k = k_;
+  for (const std::int64_t end = k + ticks; k < end; ++k) {
+    const double t = static_cast<double>(k) * dt_;
     Stop stop = Stop::finished;
-    for (Call& call : calls_) {
-      if (k_ != call.due) continue;
+    for (Call* c = first; c != last; ++c) {
+      Call& call = *c;
+      if (k != call.due) continue;
       call.due += call.every;
       if (call.gather)
-        for (int i = 0; i < call.n_in; ++i) call.gathered[i] = bus_[call.gather[i]];
+        for (int i = 0; i < call.n_in; ++i) call.gathered[i] = bus[call.gather[i]];
       call.block->step(t, call.in, call.out);
-      double sum = 0.0;  // 0 * x is 0 for finite x and nan otherwise
-      for (int i = 0; i < call.n_out; ++i) sum += 0.0 * call.out[i];
-      if (sum != 0.0 || call.block->fault() != 0) [[unlikely]] {
-        stop = call.block->fault() != 0 ? Stop::fault : Stop::not_finite;
-        stopped_by_ = static_cast<int>(&call - calls_.data());
+      // One by one: reading fresh scalars as vectors would stall on the store buffer.
+      for (int i = 0; i < call.n_out; ++i)
+        if (!std::isfinite(call.out[i])) [[unlikely]] {
+          stop = Stop::not_finite;
+          break;
+        }
+      if (call.block->fault() != 0) [[unlikely]] stop = Stop::fault;
+      if (stop != Stop::finished) [[unlikely]] {
+        stopped_by_ = static_cast<int>(c - first);
         break;
       }
     }
-    recorder_.tick(k_, bus_.data());
-    if (stop != Stop::finished) {
-      ++k_;
+    recorder_.tick(k, bus);
+    if (stop == Stop::finished && asked_.load(std::memory_order_relaxed)) [[unlikely]] stop = Stop::asked;
+    if (stop != Stop::finished) [[unlikely]] {
+      k_ = k + 1;
       return stop;
     }
-    if (asked_.load(std::memory_order_relaxed)) {
-      ++k_;
-      return Stop::asked;
-    }
   }
+  k_ = k;
   return Stop::finished;
 }
 

@@ -19,10 +19,17 @@ class Recorder {
     if (k != due_) return;
     due_ += every_;
     if (frames_ == capacity_) return;
-    double* frame = data_.data() + static_cast<std::size_t>(frames_++) * signals_.size();
-    for (std::size_t i = 0; i < signals_.size(); ++i) frame[i] = bus[signals_[i]];
+    ++frames_;
+    double* frame = next_;
+    const int* signal = signals_.data();
+    const int* const end = signal + signals_.size();
+    while (signal != end) *frame++ = bus[*signal++];
+    next_ = frame;
   }
-  void reset() noexcept { frames_ = due_ = 0; }
+  void reset() noexcept {
+    frames_ = due_ = 0;
+    next_ = data_.data();
+  }
 
   std::int64_t frames() const noexcept { return frames_; }
   int width() const noexcept { return static_cast<int>(signals_.size()); }
@@ -31,6 +38,7 @@ class Recorder {
  private:
   std::vector<int> signals_;
   std::vector<double> data_;
+  double* next_ = nullptr;
   std::int64_t every_, capacity_, frames_ = 0, due_ = 0;
 };
 

@@ -1,6 +1,5 @@
 #include "blocks/delay.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 namespace hmor {
@@ -19,32 +18,30 @@ Delay::Delay(double steps, std::vector<double> initial)
     : Block(static_cast<int>(initial.size()), static_cast<int>(initial.size()),
             static_cast<int>(initial.size()) * (whole_steps(steps) + 2)),
       initial_(std::move(initial)),
+      ring_(initial_.size() * static_cast<std::size_t>(whole_steps(steps) + 2)),
       whole_(whole_steps(steps)),
-      length_(whole_ + 2),
       fraction_(steps - whole_) {
-  ring_.resize(initial_.size() * static_cast<std::size_t>(length_));
   reset();
 }
 
 void Delay::step(double, const double* in, double* out) noexcept {
   const int n = n_in();
-  newest_ = newest_ + 1 == length_ ? 0 : newest_ + 1;
-  std::copy(in, in + n, ring_.begin() + static_cast<std::ptrdiff_t>(newest_) * n);
-  int row = newest_ - whole_;
-  if (row < 0) row += length_;
-  const double* recent = ring_.data() + static_cast<std::ptrdiff_t>(row) * n;
-  const double* older = ring_.data() + static_cast<std::ptrdiff_t>(row == 0 ? length_ - 1 : row - 1) * n;
-  if (fraction_ == 0.0)
-    std::copy(recent, recent + n, out);
-  else
-    for (int i = 0; i < n; ++i) out[i] = (1.0 - fraction_) * recent[i] + fraction_ * older[i];
+  double* const end = ring_.data() + ring_.size();
+  for (int i = 0; i < n; ++i) {
+    write_[i] = in[i];
+    out[i] = (1.0 - fraction_) * recent_[i] + fraction_ * older_[i];
+  }
+  older_ = recent_;
+  if ((recent_ += n) == end) recent_ = ring_.data();
+  if ((write_ += n) == end) write_ = ring_.data();
 }
 
 void Delay::reset() noexcept {
-  const int n = n_in();
-  for (int row = 0; row < length_; ++row)
-    std::copy(initial_.begin(), initial_.end(), ring_.begin() + static_cast<std::ptrdiff_t>(row) * n);
-  newest_ = 0;
+  const std::ptrdiff_t n = n_in();
+  for (std::size_t i = 0; i < ring_.size(); ++i) ring_[i] = initial_[i % initial_.size()];
+  older_ = ring_.data();
+  recent_ = older_ + n;
+  write_ = ring_.data() + (whole_ + 1) * n;
 }
 
 }  // namespace hmor

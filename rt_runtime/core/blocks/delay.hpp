@@ -19,8 +19,9 @@ class Delay final : public Block {
 
  private:
   std::vector<double> initial_;
-  std::vector<double> ring_;  // `length_` rows of n_in numbers
-  int whole_, length_, newest_ = 0;
+  std::vector<double> ring_;         // rows of n_in numbers, one row more than the delay needs
+  double *write_, *recent_, *older_;  // rows for u_k, u_{k-n}, u_{k-n-1}
+  int whole_;
   double fraction_;
 };
 

@@ -11,24 +11,25 @@ StateSpace::StateSpace(const Matrix& a, const Matrix& b, const Matrix& c, const 
       entry_(std::move(entry)),
       initial_(std::move(initial)),
       first_(c.rows()),
-      argument_(a.rows() + b.cols()),
-      result_(stacked_.ld()),
+      buffer_(2 * static_cast<std::size_t>(stacked_.ld() + b.cols())),
+      now_(buffer_.data()),
+      next_(buffer_.data() + stacked_.ld() + b.cols()),
       update_(update) {
   const int n = a.rows(), m = b.cols(), p = c.rows();
   if (a.cols() != n || b.rows() != n || c.cols() != n || d.rows() != p || d.cols() != m || entry_.rows() != n ||
       entry_.cols() != m || static_cast<int>(initial_.size()) != n)
     throw std::invalid_argument("A, B, C, D and initial of StateSpace do not fit together.");
-  // S = [C D; A B], or [CA CB; A B] when the state advances first.
+  // S = [A B; C D], or [A B; CA CB] when the state advances first.
   for (int j = 0; j < n + m; ++j) {
     const double* column = j < n ? a.column(j) : b.column(j - n);
-    for (int i = 0; i < n; ++i) stacked_(p + i, j) = column[i];
+    for (int i = 0; i < n; ++i) stacked_(i, j) = column[i];
     for (int i = 0; i < p; ++i) {
       const double feedthrough = j < n ? 0.0 : d(i, j - n);
       if (update == Update::start) {
         if (feedthrough != 0.0) throw std::invalid_argument("D of StateSpace must be zero with update 'start'.");
-        for (int k = 0; k < n; ++k) stacked_(i, j) += c(i, k) * column[k];
+        for (int k = 0; k < n; ++k) stacked_(n + i, j) += c(i, k) * column[k];
       } else {
-        stacked_(i, j) = j < n ? c(i, j) : feedthrough;
+        stacked_(n + i, j) = j < n ? c(i, j) : feedthrough;
       }
     }
   }
@@ -46,16 +47,16 @@ void StateSpace::step(double, const double* in, double* out) noexcept {
       return;
     }
     for (int j = 0; j < n_in(); ++j)
-      for (int i = 0; i < n; ++i) argument_[i] -= entry_(i, j) * in[j];
+      for (int i = 0; i < n; ++i) now_[i] -= entry_(i, j) * in[j];
   }
-  for (int i = 0; i < n_in(); ++i) argument_[n + i] = in[i];
-  multiply(stacked_, argument_.data(), result_.data());
-  for (int i = 0; i < p; ++i) out[i] = result_[i];
-  for (int i = 0; i < n; ++i) argument_[i] = result_[p + i];
+  for (int i = 0; i < n_in(); ++i) now_[n + i] = in[i];
+  multiply(stacked_, now_, next_);
+  for (int i = 0; i < p; ++i) out[i] = next_[n + i];
+  std::swap(now_, next_);
 }
 
 void StateSpace::reset() noexcept {
-  std::copy(initial_.begin(), initial_.end(), argument_.begin());
+  std::copy(initial_.begin(), initial_.end(), now_);
   started_ = false;
 }
 

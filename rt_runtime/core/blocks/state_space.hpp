@@ -18,7 +18,7 @@ enum class Update {
 ///   Update::end     y_k = C x_k + D u_k,   x_{k+1} = A x_k + B u_k
 ///   Update::start   x_k = A x_{k-1} + B u,  y_k = C x_k   (D must be zero; the first tick only outputs C x_0)
 ///
-/// Both are one matrix-vector product: [y; x+] = S [x; u]. With Update::end an `entry` matrix G may be given: the first
+/// Both are one matrix-vector product: [x+; y] = S [x; u]. With Update::end an `entry` matrix G may be given: the first
 /// tick starts from x_0 - G u_0 (the change of variables behind a first-order hold).
 class StateSpace final : public Block {
  public:
@@ -30,15 +30,15 @@ class StateSpace final : public Block {
   void reset() noexcept override;
 
   /// In the loop. The state, n_state numbers.
-  const double* state() const noexcept { return argument_.data(); }
+  const double* state() const noexcept { return now_; }
 
  private:
-  Matrix stacked_;                 // S, rows [y; x+]
+  Matrix stacked_;                 // S, rows [x+; y]
   Matrix entry_;                   // G
   std::vector<double> initial_;    // x_0
   std::vector<double> first_;      // C x_0, for Update::start
-  std::vector<double> argument_;   // [x; u]
-  std::vector<double> result_;     // [y; x+], padded
+  std::vector<double> buffer_;     // two vectors that take turns: [x; u] now, [x+; y] next
+  double *now_, *next_;
   Update update_;
   bool started_ = false;
 };
