@@ -1,0 +1,63 @@
+"""Run an exported model: the same questions to onnxruntime as to the model itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mor.reduced import Array
+from rt_runtime.bundle import Golden
+
+Rows = Callable[[Array], Array]
+FreeRun = Callable[[Array], Array]
+
+
+class OnnxEngine:
+    """An ONNX file in onnxruntime, single-threaded on the CPU; `initial` is the state a free run starts from."""
+
+    def __init__(self, content: bytes, initial: Array | None) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        self._session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        self._initial = initial
+        double = self._session.get_inputs()[0].type == "tensor(double)"
+        self._dtype = np.dtype(np.float64 if double else np.float32)
+        self._n_u = int(self._session.get_inputs()[0].shape[1])
+
+    def rows(self, X: Array) -> Array:
+        """Evaluate rows X (n, n_in), or (u, state) with memory, in chunks that keep the work space small."""
+        parts = []
+        for at in range(0, len(X), 4096):
+            x = X[at : at + 4096].astype(self._dtype)
+            feed = {"u": np.ascontiguousarray(x[:, : self._n_u])}
+            if self._initial is not None:
+                feed["state"] = np.ascontiguousarray(x[:, self._n_u :])
+            parts.append(self._session.run(["y"], feed)[0].astype(np.float64))
+        out: Array = np.concatenate(parts)
+        return out
+
+    def run(self, u: Array) -> Array:
+        """Run freely over u (n_steps, n_in) from the initial state."""
+        assert self._initial is not None
+        state = self._initial[None, :].astype(self._dtype)
+        rows = u.astype(self._dtype)
+        out = []
+        for k in range(len(rows)):
+            y, state = self._session.run(["y", "state_next"], {"u": rows[k : k + 1], "state": state})
+            out.append(y[0])
+        result: Array = np.array(out, dtype=np.float64)
+        return result
+
+
+def golden_difference(golden: Golden, rows: Rows, run: FreeRun) -> float:
+    """Return the largest relative difference of an engine from the golden vectors, free run included."""
+    from rt_runtime.bundle import difference
+
+    worst = difference(rows(golden.X), golden.Y)
+    if golden.u is not None and golden.y is not None:
+        worst = max(worst, difference(run(golden.u), golden.y))
+    return worst

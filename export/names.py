@@ -1,0 +1,46 @@
+"""Names that must live in C, in an FMU and in a file system at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from mor.memory import Memory
+from mor.reduced import ReducedModel
+from rt_runtime.errors import ConfigError
+
+_WORDS = """
+auto break case char const continue default do double else enum extern float for goto if inline int long register
+restrict return short signed sizeof static struct switch typedef union unsigned void volatile while main
+alignas alignof bool constexpr false nullptr static_assert thread_local true typeof
+and asm catch class delete explicit export friend mutable namespace new not operator or private protected public
+template this throw try typename using virtual xor con prn aux nul
+"""
+_TAKEN = frozenset(_WORDS.split())  # by C or C++, or by a file system
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}\Z")
+
+
+def check_names(models: Mapping[str, ReducedModel]) -> None:
+    """Refuse names of models and signals that C, an FMU or a file system would not take; all problems at once."""
+    problems = []
+    for name, model in models.items():
+        if not isinstance(name, str) or not _IDENTIFIER.match(name) or name.lower() in _TAKEN:
+            problems.append(
+                f"Name of a model must be a C identifier of at most 63 letters that is no keyword, got {name!r}."
+            )
+        signals = model.signals if isinstance(model, Memory) else model.inputs
+        ports = [port.name for port in (*signals, *model.outputs)]
+        for twice in _twice(ports):
+            problems.append(f"Signals of model '{name}' must have different names, got '{twice}' twice; rename one.")
+        for port in ports:
+            if port.lower() == "time":
+                problems.append(f"Signal '{port}' of model '{name}' must not be called time, which every FMU has.")
+    for twice in _twice(str(name).casefold() for name in models):
+        problems.append(f"Names of models must differ by more than upper and lower case, got '{twice}' twice.")
+    if problems:
+        raise ConfigError.from_problems("The request to export", problems)
+
+
+def _twice(names: Iterable[str]) -> list[str]:
+    seen: set[str] = set()
+    return sorted({name for name in names if name in seen or seen.add(name)})  # type: ignore[func-returns-value]

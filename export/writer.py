@@ -1,0 +1,232 @@
+"""Write fitted models as a bundle: one folder that is there whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from export.engines import OnnxEngine, golden_difference
+from export.forms import Form, form_of
+from export.golden import golden_file, golden_vectors
+from export.names import check_names
+from export.onnx_graph import PRECISIONS, onnx_model
+from mor.reduced import ReducedModel, as_domain
+from rt_runtime.bundle import FORMAT, Bundle, read_bundle
+from rt_runtime.bundle_files import DESCRIPTION, description_hash, open_bundle, read_description, sha256
+from rt_runtime.errors import BundleError, ConfigError
+
+TARGETS = ("onnx",)
+TOLERANCE = 1e-9
+Domain = tuple[ArrayLike, ArrayLike]
+
+
+@dataclass
+class _Written:
+    """The files of one model and its entry in bundle.json."""
+
+    files: dict[str, bytes]
+    entry: dict[str, Any]
+
+
+def write(
+    model: ReducedModel | Mapping[str, ReducedModel],
+    folder: str | os.PathLike[str],
+    *,
+    targets: Sequence[str] = ("onnx",),
+    name: str = "model",
+    precision: str = "float64",
+    domain: Domain | Mapping[str, Domain] | None = None,
+    validation: Mapping[str, Any] | None = None,
+    provenance: Mapping[str, Any] | None = None,
+    overwrite: bool = False,
+    seed: int = 0,
+) -> Bundle:
+    """Write `model` (or {name: model}) to `folder` as a bundle and return the bundle as read back and checked.
+
+    targets: "onnx" (always written), "c" (C99 source), "fmu" (FMI 2.0 co-simulation), "fmu3" (FMI 3.0).
+    precision: "float64", or "float32" with the error it makes stated in the bundle.
+    domain: (lower, upper) of the inputs, for a model that has no finite domain of its own.
+    validation, provenance: plain values for bundle.json. With {name: model}, domain and validation go by name as well.
+    overwrite: replace a bundle that is already in `folder`; anything else there is never touched.
+    seed: of the golden vectors.
+    """
+    models = dict(model) if isinstance(model, Mapping) else {name: model}
+    by_name = isinstance(model, Mapping)
+    target = Path(folder)
+    _check_request(models, targets, precision)
+    _check_folder(target, overwrite)
+    files: dict[str, bytes] = {}
+    entries = []
+    for key, one in models.items():
+        box = (domain.get(key) if isinstance(domain, Mapping) else domain) if domain is not None else None
+        results = (validation or {}).get(key, {}) if by_name else (validation or {})
+        bounds = None if box is None else as_domain(*box, one.inputs)
+        form = form_of(one, key, bounds)
+        written = _write_model(one, form, tuple(targets), precision, seed)
+        twice = {a.casefold() for a in files} & {b.casefold() for b in written.files}
+        if twice:
+            raise ConfigError(f"Names of models must give different files, got {sorted(twice)[0]} twice; rename one.")
+        files |= written.files
+        entries.append(written.entry | {"validation": _plain(results, f"validation of model '{key}'")})
+    description: dict[str, Any] = {
+        "format": FORMAT,
+        "models": entries,
+        "provenance": {"versions": _versions(), **_plain(provenance or {}, "provenance")},
+        "files": {key: {"bytes": len(data), "sha256": sha256(data)} for key, data in sorted(files.items())},
+    }
+    description["sha256"] = description_hash(description)
+    files[DESCRIPTION] = (json.dumps(description, indent=2, allow_nan=False) + "\n").encode()
+    _place(files, target, overwrite)
+    return read_bundle(target)
+
+
+def _check_request(models: Mapping[str, ReducedModel], targets: Sequence[str], precision: str) -> None:
+    if isinstance(targets, str) or not targets or [t for t in targets if t not in TARGETS]:
+        raise ConfigError(f"targets of write must be some of {', '.join(TARGETS)}, got {targets!r}.")
+    if precision not in PRECISIONS:
+        raise ConfigError(f"precision of write must be one of {', '.join(PRECISIONS)}, got {precision!r}.")
+    if not models:
+        raise ConfigError("write needs at least one model, got none.")
+    for key, model in models.items():
+        if not isinstance(model, ReducedModel):
+            raise ConfigError(f"Model '{key}' of write must be a reduced model, got {type(model).__name__}.")
+    check_names(models)
+
+
+def _write_model(model: ReducedModel, form: Form, targets: tuple[str, ...], precision: str, seed: int) -> _Written:
+    golden = golden_vectors(model, form.domain, seed=seed)
+    content = onnx_model(form, precision).SerializeToString(deterministic=True)
+    initial = None if form.recursion is None else form.recursion.initial
+    engine = OnnxEngine(content, initial)
+    error = golden_difference(golden, engine.rows, engine.run)
+    if precision == "float64" and not error <= TOLERANCE:
+        raise ConfigError(
+            f"ONNX graph of model '{form.name}' must repeat the model to {TOLERANCE:g}, got a relative difference of "
+            f"{error:.2g}; its polynomials are too large in the domain, fit it on a smaller one."
+        )
+    if not np.isfinite(error):
+        raise ConfigError(f"Model '{form.name}' must stay finite in {precision}; use precision='float64'.")
+    files = {f"{form.name}.onnx": content, f"{form.name}.golden.npz": golden_file(golden)}
+    entry = _entry(form, precision, error)
+    return _Written(files, entry)
+
+
+def _entry(form: Form, precision: str, error: float) -> dict[str, Any]:
+    """Return the description of one model for bundle.json."""
+    lower, upper = form.domain
+    columns = [
+        {"name": p.name, "unit": p.unit, "domain": [float(a), float(b)]}
+        for p, a, b in zip(form.regressors, lower, upper, strict=True)
+    ]
+    n = len(form.inputs)
+    memory, dt = None, None
+    outputs: list[dict[str, Any]] = [{"name": p.name, "unit": p.unit, "bounds": None} for p in form.outputs]
+    if form.recursion is not None:
+        dt = form.recursion.dt
+        memory = {
+            "input_lags": form.recursion.input_lags,
+            "output_lags": form.recursion.output_lags,
+            "state": columns[n:],
+            "initial": form.recursion.initial.tolist(),
+        }
+        for output, low, high in zip(outputs, *form.recursion.bounds, strict=True):
+            output["bounds"] = [float(low), float(high)]
+    single = precision == "float32"
+    return {
+        "name": form.name,
+        "kind": form.kind,
+        "precision": precision,
+        "precision_error": float(error) if single else 0.0,
+        "tolerance": max(4.0 * float(error), 1e-6) if single else TOLERANCE,
+        "onnx": f"{form.name}.onnx",
+        "golden": f"{form.name}.golden.npz",
+        "c": [],
+        "fmu": [],
+        "inputs": columns[:n],
+        "outputs": outputs,
+        "dt": dt,
+        "memory": memory,
+        "multiply_adds": form.cost,
+        "skipped": [],
+    }
+
+
+def _plain(values: Mapping[str, Any], what: str) -> dict[str, Any]:
+    """Return `values` as JSON would give them back; refuse what JSON cannot hold."""
+    try:
+        plain: dict[str, Any] = json.loads(json.dumps(dict(values), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{what} of write must be plain finite values ready for JSON, got: {error}.") from None
+    return plain
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in ("hybrid-mor", "numpy", "onnx"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "unknown"
+    return found
+
+
+def _check_folder(target: Path, overwrite: bool) -> None:
+    """Refuse a folder that holds anything but (with `overwrite`) a bundle and nothing else."""
+    if not target.exists() and not target.is_symlink():
+        return
+    if not target.is_dir() or target.is_symlink():
+        raise ConfigError(f"Folder '{target}' of write must be a folder, got a file or a link; choose another name.")
+    there = {p.relative_to(target).as_posix() for p in target.rglob("*") if not p.is_dir() or p.is_symlink()}
+    if not there:
+        return
+    if DESCRIPTION not in there:
+        raise ConfigError(f"Folder '{target}' of write must be new or hold a bundle, got other files; choose another.")
+    if not overwrite:
+        raise ConfigError(f"Folder '{target}' already holds a bundle; choose another folder or give overwrite=True.")
+    try:
+        with open_bundle(target) as files:
+            listed = read_description(files).get("files")
+    except BundleError:
+        listed = None
+    strangers = there - set(listed if isinstance(listed, dict) else ()) - {DESCRIPTION}
+    if strangers:
+        raise ConfigError(
+            f"Folder '{target}' holds files that are not the bundle's ({sorted(strangers)[0]}); "
+            "move them or choose another folder."
+        )
+
+
+def _place(files: Mapping[str, bytes], target: Path, overwrite: bool) -> None:
+    """Write all files into a new folder beside `target`, then swap it in by renaming."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    stage = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+    try:
+        new = stage / "new"
+        for name, data in files.items():
+            file = new / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with file.open("wb") as handle:
+                handle.write(data)
+                handle.flush()
+                os.fsync(handle.fileno())
+        if target.exists():
+            _check_folder(target, overwrite)
+            os.rename(target, stage / "old")
+        os.rename(new, target)
+    except BaseException:
+        if (stage / "old").exists() and not target.exists():
+            os.rename(stage / "old", target)
+        raise
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
