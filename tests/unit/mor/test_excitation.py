@@ -135,7 +135,7 @@ def test_multi_sine_has_its_lines_and_a_low_peak() -> None:
     crest = schroeder.peak / 1.0
     assert crest < 2.2 < np.abs(in_phase).max() / np.sqrt(np.mean(in_phase**2))
     amplitude = np.abs(np.fft.rfft(schroeder.values[:-1])) / (len(schroeder) - 1) * 2
-    np.testing.assert_allclose(amplitude[10 : 201 : 10], amplitude[10], rtol=1e-6)
+    np.testing.assert_allclose(amplitude[10:201:10], amplitude[10], rtol=1e-6)
     assert np.delete(amplitude, np.arange(10, 201, 10)).max() < 1e-10
     one, two = (multi_sine(frequencies=lines, rms=1.0, duration=20.0, rate=200.0, seed=s) for s in (0, 1))
     assert np.abs(one.values - two.values).max() > 0.5

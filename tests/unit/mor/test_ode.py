@@ -104,7 +104,9 @@ def new_list(t, x, u, p, dx, y):
 
 @pytest.mark.parametrize("function", [matrix_product, array_expression, new_array, new_list])
 def test_what_would_allocate_is_refused_at_definition(function) -> None:
-    with pytest.raises(ConfigError, match=rf"Function of ode '{function.__name__}' must not allocate memory, but its comp"):
+    with pytest.raises(
+        ConfigError, match=rf"Function of ode '{function.__name__}' must not allocate memory, but its comp"
+    ):
         system(function)
 
 

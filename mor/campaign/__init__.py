@@ -1,0 +1,4 @@
+"""Evaluate a model on a design, keep every result, survive a crash."""
+
+from mor.campaign.run import run_design as run_design
+from mor.campaign.store import Store as Store

@@ -1,0 +1,57 @@
+"""An append-only file of checked records: what was appended is there after any crash, what was cut off is noticed."""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+
+def read_journal(path: Path) -> tuple[list[dict[str, Any]], int, int]:
+    """Return the records of a journal, the bytes up to the end of the last whole line, and the number of damaged lines.
+
+    A line is eight hexadecimal digits (CRC-32 of the rest), a blank and a JSON object. A last line without its end is
+    an append that was cut off: it was never reported, and does not count as damage.
+    """
+    if not path.exists():
+        return [], 0, 0
+    data = path.read_bytes()
+    size = data.rfind(b"\n") + 1
+    records, damaged = [], 0
+    for line in data[:size].split(b"\n")[:-1]:
+        if line[:9] == b"%08x " % zlib.crc32(line[9:]):
+            records.append(json.loads(line[9:]))
+        else:
+            damaged += 1
+    return records, size, damaged
+
+
+class Journal:
+    """Open a journal to append to; a cut-off last line is removed first."""
+
+    def __init__(self, path: Path) -> None:
+        _, self._size, _ = read_journal(path)
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        os.ftruncate(self._file, self._size)
+        os.fsync(self._file)
+
+    def append(self, records: Sequence[dict[str, Any]]) -> None:
+        """Append records; when this returns they are on disk, when it raises the file is as it was."""
+        lines = [json.dumps(record, separators=(",", ":"), allow_nan=False).encode() for record in records]
+        data = b"".join(b"%08x %s\n" % (zlib.crc32(line), line) for line in lines)
+        done = 0
+        try:
+            while done < len(data):
+                done += os.pwrite(self._file, data[done:], self._size + done)
+            os.fsync(self._file)
+        except OSError:
+            os.ftruncate(self._file, self._size)
+            raise
+        self._size += len(data)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)

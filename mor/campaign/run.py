@@ -1,0 +1,89 @@
+"""Run a design."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from mor.campaign.cluster import run_cluster
+from mor.campaign.processes import Task, run_processes, run_serial
+from mor.campaign.progress import Progress
+from mor.campaign.store import Store
+from mor.dataset import Dataset
+from mor.designs import Design
+from mor.evaluable import Evaluable, FunctionModel, Outcome, as_evaluable
+from rt_runtime.errors import ConfigError
+
+_DASK = re.compile(r"dask://(\S+:\d+)\Z")
+
+
+def run_design(
+    model: Evaluable | Callable[..., Any],
+    design: Design,
+    *,
+    store: str | Path,
+    executor: str = "processes",
+    workers: int | None = None,
+    timeout: float | None = None,
+    retry_failed: bool = False,
+    progress: bool | None = None,
+) -> Dataset:
+    """Evaluate a model on every point of a design and keep all results in a folder.
+
+    Run again after a crash, it goes on where it stopped: no finished sample is repeated. A sample that fails (an
+    exception, a value that is not finite, a run longer than `timeout`, a worker that dies) is recorded with its reason
+    and the campaign goes on. Trajectories are read from the store, `Store(store).trajectories()`.
+
+    model: an `Evaluable`, or a plain function of the parameters. store: folder, created when missing.
+    executor: "processes" (workers on this machine), "serial" (this process) or "dask://host:port".
+    workers: number of processes, by default one per processor. timeout: s per sample, none by default.
+    retry_failed: repeat the samples that failed before. progress: show a bar (None: when standard error is a terminal).
+    Returns parameters and outputs of the finished samples, in the order of the design.
+    """
+    subject = as_evaluable(model)
+    if isinstance(subject, FunctionModel):
+        subject.check_parameters(design.space.names)
+    run = _executor(executor, workers, timeout)
+    with Store.writing(store, subject, design) as kept:
+        again = [sample.index for sample in kept.failed] if retry_failed else []
+        todo = sorted([*kept.open, *again])
+        total = len(design)
+        with Progress(subject.name, total, total - len(todo), show=progress) as shown:
+            batches = run(subject, ((i, design.parameters(i)) for i in todo))
+            try:
+                for batch in batches:
+                    kept.add(batch)
+                    shown.add(len(batch), sum(outcome.failure is not None for _, outcome in batch))
+            finally:
+                batches.close()
+        if not kept.finished:
+            first = kept.failed[0]
+            raise ConfigError(
+                f"Every sample of {subject.name} failed, the first ({first.index}) by {first.failure.kind}: "
+                f"{first.failure.reason} Mend the model or the ranges of its parameters and retry the failed samples."
+            )
+        return kept.finish()
+
+
+Batches = Iterator[list[tuple[int, Outcome]]]
+
+
+def _executor(executor: str, workers: int | None, timeout: float | None) -> Callable[[Evaluable, Iterator[Task]], Any]:
+    if workers is not None and workers < 1:
+        raise ConfigError(f"workers of run_design must be at least 1, got {workers}.")
+    if timeout is not None and not timeout > 0:
+        raise ConfigError(f"timeout of run_design must be positive, got {timeout:g} s.")
+    if executor == "serial":
+        if timeout is not None:
+            raise ConfigError("timeout of run_design needs a process that can be ended; use executor 'processes'.")
+        return run_serial
+    if executor == "processes":
+        count = workers or len(os.sched_getaffinity(0))
+        return lambda model, tasks: run_processes(model, tasks, workers=count, timeout=timeout)
+    found = _DASK.match(executor)
+    if found:
+        return lambda model, tasks: run_cluster(model, tasks, address=found.group(1), timeout=timeout)
+    raise ConfigError(f"executor of run_design must be 'processes', 'serial' or 'dask://host:port', got {executor!r}.")

@@ -1,0 +1,312 @@
+"""A folder that keeps a campaign: its design, its model's identity, and every finished sample.
+
+campaign.json       format, model identity, outputs, how the design was made, which design file counts
+design-<hash>.nc    points in physical units and in the unit cube
+journal.log         one checked line per finished or failed sample, appended and flushed before it is reported
+runs/000012.nc      trajectory of a sample
+results.nc          parameters and outputs of all finished samples, written at the end of each campaign
+lock                who is writing
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mor.campaign.journal import Journal, read_journal
+from mor.campaign.lock import locked
+from mor.dataset import Dataset
+from mor.designs import Design
+from mor.evaluable import Evaluable, Failure, Outcome, software_version
+from mor.netcdf import read_netcdf, write_netcdf
+from mor.ports import Port
+from mor.space import ParameterSpace, text_table
+from mor.trajectory import Trajectory
+from rt_runtime.errors import ConfigError
+from rt_runtime.files import write_file
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class FailedSample:
+    """A sample without result: its number, its parameters and why."""
+
+    index: int
+    parameters: dict[str, float]
+    failure: Failure
+
+
+class Store:
+    """Read a store; `Store.writing` opens one to add to."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if not is_store(self.path):
+            raise ConfigError(
+                f"Store {self.path} must be a folder with campaign.json, as run_design writes; found none."
+            )
+        try:
+            self.campaign: dict[str, Any] = json.loads((self.path / "campaign.json").read_text())
+        except ValueError as error:
+            raise ConfigError(f"campaign.json of store {self.path} cannot be read: {error}.") from None
+        if self.campaign.get("format") != FORMAT:
+            raise ConfigError(
+                f"Store {self.path} has format {self.campaign.get('format')}, this version reads format {FORMAT}; "
+                "use the version that wrote it or start a new store."
+            )
+        self.design = self._read_design()
+        records, _, self.damaged = read_journal(self.path / "journal.log")
+        self._records: dict[int, dict[str, Any]] = {int(r["sample"]): r for r in records}
+        self._journal: Journal | None = None
+        self.note = ""
+
+    @classmethod
+    @contextmanager
+    def writing(cls, path: str | Path, model: Evaluable, design: Design) -> Iterator[Store]:
+        """Create a store or open it to go on, hold its lock, and check that model and design are those it was made for.
+
+        A design that starts with the stored one and has more points extends it.
+        """
+        path = Path(path)
+        if path.exists() and not path.is_dir():
+            raise ConfigError(f"Store {path} must be a folder, found a file; choose another name.")
+        strangers = [p.name for p in path.iterdir() if not _is_ours(p.name)] if path.exists() else []
+        if strangers and not is_store(path):
+            raise ConfigError(f"Store {path} must be a new or empty folder, found {sorted(strangers)[0]} in it.")
+        with saying_what_failed(path):
+            (path / "runs").mkdir(parents=True, exist_ok=True)
+        with locked(path / "lock", f"Store {path}") as note:
+            if is_store(path):
+                store = cls(path)
+                store._check(model, design)
+                if len(design) > len(store.design):
+                    store._write_campaign(design, store.campaign)
+                    store = cls(path)
+            else:
+                _create(path, model, design)
+                store = cls(path)
+            store.note = note
+            for left in (*path.glob(".*.part"), *(path / "runs").glob(".*.part")):  # cut off by a crash
+                left.unlink()
+            with saying_what_failed(path):
+                store._journal = Journal(path / "journal.log")
+            try:
+                yield store
+            finally:
+                store._journal.close()
+                store._journal = None
+
+    def add(self, outcomes: Sequence[tuple[int, Outcome]]) -> None:
+        """Keep finished samples; when this returns, they are safe on disk."""
+        assert self._journal is not None, "a store is written to inside Store.writing"
+        records = []
+        with saying_what_failed(self.path):
+            for index, outcome in outcomes:
+                record: dict[str, Any] = {"sample": index, "seconds": round(outcome.seconds, 6)}
+                if outcome.failure:
+                    record["failed"] = {"kind": outcome.failure.kind, "reason": outcome.failure.reason}
+                    record["parameters"] = self.design.parameters(index)
+                else:
+                    record["outputs"] = outcome.numbers
+                if outcome.trajectory is not None:
+                    outcome.trajectory.save(self._run_file(index))
+                    record["run"] = True
+                records.append(record)
+            self._journal.append(records)
+        self._records.update({record["sample"]: record for record in records})
+
+    def finish(self) -> Dataset:
+        """Write results.nc and return its content."""
+        data = self.dataset()
+        with saying_what_failed(self.path):
+            data.save(self.path / "results.nc")
+        return data
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return str(self.campaign["model"].get("name", "model"))
+
+    @property
+    def finished(self) -> list[int]:
+        """Numbers of the samples with a result, in order."""
+        return sorted(i for i, r in self._records.items() if "failed" not in r and i < len(self.design))
+
+    @property
+    def failed(self) -> list[FailedSample]:
+        """Samples without result and why, in order."""
+        return [
+            FailedSample(i, dict(r["parameters"]), Failure(r["failed"]["kind"], r["failed"]["reason"]))
+            for i, r in sorted(self._records.items())
+            if "failed" in r
+        ]
+
+    @property
+    def open(self) -> list[int]:
+        """Numbers of the samples not tried yet, in order."""
+        return [i for i in range(len(self.design)) if i not in self._records]
+
+    @property
+    def seconds(self) -> float:
+        """Time spent in the model over all samples, in s."""
+        return float(sum(r["seconds"] for r in self._records.values()))
+
+    @property
+    def with_trajectories(self) -> bool:
+        """Whether finished samples have a trajectory."""
+        return any(r.get("run") for r in self._records.values())
+
+    def dataset(self) -> Dataset:
+        """Return parameters and outputs of all finished samples, in the order of the design."""
+        rows = self.finished
+        units = dict(self.campaign["outputs"])
+        names = list(units) or (list(self._records[rows[0]]["outputs"]) if rows else [])
+        for i in rows:
+            if set(self._records[i]["outputs"]) != set(names):
+                got = ", ".join(self._records[i]["outputs"]) or "none"
+                raise ConfigError(f"Sample {i} of store {self.path} must have outputs {', '.join(names)}, got {got}.")
+        Y = [[self._records[i]["outputs"][name] for name in names] for i in rows]
+        ports = [Port(name, units.get(name, "")) for name in names]
+        return Dataset(
+            self.design.points[rows], np.reshape(np.array(Y, float), (len(rows), -1)), self.design.space.ports, ports
+        )
+
+    def trajectory(self, index: int) -> Trajectory:
+        """Read the trajectory of one finished sample."""
+        if not self._records.get(index, {}).get("run"):
+            raise ConfigError(f"Sample {index} of store {self.path} has no trajectory.")
+        return Trajectory.load(self._run_file(index))
+
+    def trajectories(self) -> Iterator[tuple[int, Trajectory]]:
+        """Read the trajectories one by one: (number of the sample, trajectory)."""
+        for index in self.finished:
+            if self._records[index].get("run"):
+                yield index, self.trajectory(index)
+
+    def summary(self) -> str:
+        """Return what is in the store as text; every failed sample is named."""
+        n, failed = len(self.design), self.failed
+        lines = [
+            f"store     {self.path}",
+            f"model     {self.name}",
+            f"design    {n} points, {self.campaign['design']['made']['method']}",
+            f"finished  {len(self.finished)}" + (", with trajectories" if self.with_trajectories else ""),
+            f"failed    {len(failed)}",
+            f"open      {len(self.open)}",
+        ]
+        if self.damaged:
+            lines.append(f"damaged   {self.damaged} lines of the journal; their samples are open again")
+        if failed:
+            rows = [(str(f.index), f.failure.kind, f.failure.reason, _short(f.parameters)) for f in failed]
+            lines += ["", text_table(("sample", "failed by", "reason", "parameters"), rows)]
+        return "\n".join(lines)
+
+    def _run_file(self, index: int) -> Path:
+        return self.path / "runs" / f"{index:06d}.nc"
+
+    def _read_design(self) -> Design:
+        entry = self.campaign["design"]
+        variables, _ = read_netcdf(self.path / entry["file"])
+        unit = np.asarray(variables["unit"][1], dtype=float)
+        if _hash(entry["space"], unit) != entry["hash"]:
+            raise ConfigError(f"Design file {entry['file']} of store {self.path} is damaged: its hash does not match.")
+        return Design(ParameterSpace.from_dict(entry["space"]), unit, entry["made"])
+
+    def _check(self, model: Evaluable, design: Design) -> None:
+        problems = []
+        stored, given = self.campaign["model"], _plain(model)
+        for key in sorted({*stored, *given}):
+            if stored.get(key) != given.get(key):
+                problems.append(
+                    f"Model '{key}' of store {self.path} is {_brief(stored.get(key))}, now {_brief(given.get(key))}; "
+                    "use another store for the changed model."
+                )
+        if design.space.to_dict() != self.campaign["design"]["space"]:
+            problems.append(f"Parameters of store {self.path} differ from the design's; use another store.")
+        else:
+            n = min(len(design), len(self.design))
+            if n < len(self.design) or not np.array_equal(design.unit[:n], self.design.unit[:n]):
+                problems.append(
+                    f"Design of store {self.path} ({len(self.design)} points) must be the given one or its beginning, "
+                    f"got {len(design)} other points; use another store, or mor.extend to add points."
+                )
+        if problems:
+            raise ConfigError.from_problems(f"Resuming store {self.path}", problems)
+
+    def _write_campaign(self, design: Design, campaign: Mapping[str, Any]) -> None:
+        _write_campaign(self.path, design, {**campaign})
+
+
+def is_store(path: Path) -> bool:
+    """Say whether a path is a store."""
+    return (path / "campaign.json").is_file()
+
+
+@contextmanager
+def saying_what_failed(path: Path) -> Iterator[None]:
+    """Turn a full disk and the like into a sentence; what was reported before is safe."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(
+            f"Store {path} cannot be written: {error.strerror or error}. Finished samples are safe; "
+            "make room and run again to go on."
+        ) from error
+
+
+def _create(path: Path, model: Evaluable, design: Design) -> None:
+    campaign = {
+        "format": FORMAT,
+        "software": software_version(),
+        "model": _plain(model),
+        "outputs": [[port.name, port.unit] for port in model.outputs],
+    }
+    _write_campaign(path, design, campaign)
+
+
+def _write_campaign(path: Path, design: Design, campaign: dict[str, Any]) -> None:
+    space = design.space.to_dict()
+    digest = _hash(space, design.unit)
+    file = f"design-{digest[:12]}.nc"
+    axes, names = ("sample", "parameter"), ",".join(design.space.names)
+    with saying_what_failed(path):
+        points = {"points": (axes, design.points, {"names": names}), "unit": (axes, design.unit, {"names": names})}
+        write_netcdf(path / file, points, {})
+        campaign["design"] = {"file": file, "hash": digest, "made": design.made, "space": space}
+        write_file(path / "campaign.json", json.dumps(campaign, indent=1, allow_nan=True) + "\n")
+
+
+def _plain(model: Evaluable) -> dict[str, Any]:
+    identity = {"name": model.name, **model.identity()}
+    try:
+        plain: dict[str, Any] = json.loads(json.dumps(identity))
+    except TypeError as error:
+        raise ConfigError(f"identity of {model.name} must hold plain values (JSON): {error}.") from None
+    return plain
+
+
+def _hash(space: object, unit: npt.NDArray[np.float64]) -> str:
+    text = json.dumps(space, sort_keys=True).encode()
+    return hashlib.sha256(text + np.ascontiguousarray(unit, dtype="<f8").tobytes()).hexdigest()
+
+
+def _is_ours(name: str) -> bool:
+    return name in {"lock", "runs"} or name.startswith(("design-", ".design-", ".campaign.json"))
+
+
+def _brief(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _short(parameters: Mapping[str, float]) -> str:
+    return ", ".join(f"{name}={value:.6g}" for name, value in parameters.items())
