@@ -42,3 +42,11 @@ def fragile(a: float, marks: str) -> float:
         time.sleep(60)
     print("noise on standard output")
     return a
+
+
+def killer(a: float) -> float:
+    """Take the worker down in a tenth of the range."""
+    if 0.4 < a < 0.5:
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(0.05)
+    return a
