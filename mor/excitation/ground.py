@@ -65,6 +65,7 @@ def synthetic_ground_motion(
     """Make a ground acceleration: seeded noise of spectrum `ground_spectrum`, times `envelope`, scaled to `peak`.
 
     duration in s, rate in Hz, peak in m/s2 (the default is that of El Centro); the defaults resemble firm soil.
+    The last second (at most a tenth) fades to zero, so that a model that runs on is left alone.
     """
     n = sample_count(duration, rate)
     noise = np.random.default_rng(seed).standard_normal(2 * n)  # shaping is periodic: make twice, keep half
@@ -80,7 +81,9 @@ def synthetic_ground_motion(
         )
     )
     stationary = np.fft.irfft(np.fft.rfft(noise) * shape, 2 * n)[:n]
-    values = stationary * envelope(np.arange(n) / rate, rise=rise, hold=hold, decay=decay)
+    t = np.arange(n) / rate
+    ending = np.clip((t[-1] - t) / min(1.0, 0.1 * duration), 0.0, 1.0)
+    values = stationary * envelope(t, rise=rise, hold=hold, decay=decay) * np.sin(0.5 * np.pi * ending)
     return Excitation(values, 1 / rate, name=f"{kind}_{seed}").scaled_to_peak(peak)
 
 
