@@ -1,0 +1,44 @@
+"""`hmor bench` and `hmor demo` from the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hmor.commands import bench
+from rt_runtime import ConfigError
+
+
+def hmor(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    program = [sys.executable, "-c", "from hmor.cli import main; main()", *arguments]
+    return subprocess.run(program, capture_output=True, text=True, cwd=cwd)
+
+
+def test_bench_runs_a_topic_and_prints_one_json_object(tmp_path: Path) -> None:
+    (tmp_path / "bench_toy.py").write_text("def run(quick):\n    return {'ratio': 1.5, 'quick': quick}\n")
+    assert bench.run([], quick=True, folder=tmp_path) == {"toy": {"ratio": 1.5, "quick": True}}
+    with pytest.raises(ConfigError, match=r"topic of hmor bench must be one of toy, got other\."):
+        bench.run(["other"], quick=True, folder=tmp_path)
+    with pytest.raises(ConfigError, match=r"hmor bench needs a checkout with a benchmarks folder, found none at"):
+        bench.run([], quick=True, folder=tmp_path / "none")
+
+
+def test_engine_benchmark_gives_its_ratios(tmp_path: Path) -> None:
+    done = hmor("bench", "engine", "--quick", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    values = json.loads(done.stdout)["engine"]
+    assert values["loop_and_function_differ_by"] < 1e-12
+    assert values["frame_variants_differ_by"] < 1e-10
+    assert {"loop_over_one_function", "frame_speedup_over_numpy", "ode_over_cpp_rhs"} <= set(values)
+
+
+def test_a_mistake_is_one_sentence_without_a_traceback(tmp_path: Path) -> None:
+    done = hmor("bench", "nonsense", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("hmor: topic of hmor bench must be one of")
+    assert "Traceback" not in done.stderr
+    assert "Traceback" in hmor("--debug", "bench", "nonsense", cwd=tmp_path).stderr
