@@ -1,0 +1,96 @@
+"""The full-order hydraulic brake: settled torque, lag, fade, signs, stiffness."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mor import lhs
+from mor.models.motorcycle import brake, brake_space, sample_static, static_torque
+from mor.models.motorcycle.brake import SUBSTEPS
+from rt_runtime.errors import ConfigError
+
+DT = 1e-4
+SIDES = ("front", "rear")
+
+
+def run(side: str, force: object, speed: object, seconds: float, **parameters: float) -> np.ndarray:
+    n = round(seconds / DT)
+    wheel = brake(side).inputs[1].name
+    u = {"F_br": np.broadcast_to(np.asarray(force, float), n), wheel: np.broadcast_to(np.asarray(speed, float), n)}
+    result: np.ndarray = brake(side).simulate(u, dt=DT, parameters=parameters)[brake(side).outputs[0].name]
+    return result
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize(("force", "speed"), [(3.0, 300.0), (20.0, 15.0), (50.0, 450.0), (50.0, -100.0)])
+def test_it_settles_on_its_static_map(side: str, force: float, speed: float) -> None:
+    settled = run(side, force, speed, 5.0, fade=0.0)[-1]
+    assert settled == pytest.approx(float(static_torque(side, force, speed)), rel=1e-6)
+
+
+def test_torque_at_full_force_is_of_the_order_of_100_Nm() -> None:
+    assert 80 < static_torque("front", 50.0, 250.0) < 150
+    assert 40 < static_torque("rear", 50.0, 250.0) < 100
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_torque_opposes_the_rotation_and_vanishes_at_standstill_and_without_force(side: str) -> None:
+    speed = np.linspace(-490, 490, 99)
+    torque = static_torque(side, 50.0, speed)
+    assert (np.sign(torque) == np.sign(speed)).all()
+    np.testing.assert_allclose(torque, -torque[::-1], atol=1e-9)
+    assert np.abs(np.diff(torque)).max() < 30.0  # no jump through zero
+    assert not static_torque(side, 0.0, speed).any()
+    assert not run(side, 0.0, 300.0, 0.1).any()
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_torque_grows_with_the_force(side: str) -> None:
+    assert (np.diff(static_torque(side, np.linspace(1.5, 50, 100), 200.0)) > 0).all()
+
+
+def test_the_torque_lags_behind_the_lever() -> None:
+    t = np.arange(40_000) * DT
+    ramp = np.clip(10.0 * (t - 0.5), 0.0, 50.0)
+    torque, static = run("front", ramp, 200.0, 4.0, fade=0.0), static_torque("front", ramp, 200.0)
+    at = np.searchsorted(torque, 40.0), np.searchsorted(static, 40.0)
+    assert 0.03 < (at[0] - at[1]) * DT < 0.15
+
+
+def test_a_hot_disc_fades() -> None:
+    torque = run("front", 50.0, 300.0, 12.0)
+    assert torque[-1] < 0.96 * torque[10_000]
+    hot = static_torque("front", 50.0, 300.0, temperature=120.0)
+    assert hot == pytest.approx(float(static_torque("front", 50.0, 300.0)) / 1.1, rel=0.01)
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_heat_balance(side: str) -> None:
+    """Without cooling the disc holds all the work of the friction: temperature from two torques at another fade."""
+    torque = run(side, 50.0, 300.0, 6.0, cooling=0.0)
+    work = np.sum(torque) * DT * 300.0 * 2 * np.pi / 60
+    capacity = brake(side).parameter_values()["C_d"]
+    expected = static_torque(side, 50.0, 300.0, temperature=20.0 + work / capacity)
+    assert torque[-1] == pytest.approx(float(expected), rel=2e-5)
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_the_stiff_mode_is_about_10_kHz_and_needs_three_sub_steps(side: str) -> None:
+    part = brake(side)
+    eigenvalues = np.linalg.eigvals(part.jacobian(*part.points[0]))
+    assert np.abs(eigenvalues.imag).max() / (2 * np.pi) == pytest.approx(10_100, rel=0.02)
+    assert 2 < DT / part.largest_step() < 3 <= SUBSTEPS
+    with pytest.raises(ConfigError, match=r"must be at most 0.0001[78]\d* s with 4 sub-steps of RK4, got 0.001 s"):
+        part.block(dt=1e-3)
+
+
+def test_static_sample_of_the_published_design() -> None:
+    data = sample_static("rear", lhs(brake_space("rear"), 200, seed=1))
+    assert data.X.shape == (200, 2) and data.Y.shape == (200, 1)
+    assert [(p.name, p.unit) for p in data.inputs] == [("F_br", "N"), ("w_rw", "rpm")]
+    np.testing.assert_allclose(data.X.max(axis=0), [50.0, 470.0], rtol=0.01)
+    with pytest.raises(ConfigError, match="design of sample_static for the rear brake must have the columns F_br, w_rw"):
+        sample_static("rear", lhs(brake_space("front"), 10, seed=1))
+    with pytest.raises(ConfigError, match="side of brake must be one of 'front', 'rear', got 'left'"):
+        brake("left")
