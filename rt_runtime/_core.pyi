@@ -31,6 +31,10 @@ class Block:
         """Whether a paced loop may hold it."""
 
     @property
+    def external(self) -> bool:
+        """Whether its outputs come from outside; a replay puts the record there."""
+
+    @property
     def fault(self) -> int: ...
 
     def reset(self) -> None:
@@ -56,6 +60,12 @@ class Stop(enum.Enum):
 
     fault = 3
 
+    overrun = 4
+
+    tripped = 5
+
+    running = -1
+
 class Loop:
     """A bus and an ordered list of blocks; built by rt_runtime.Loop."""
 
@@ -68,6 +78,30 @@ class Loop:
     def reset(self) -> None: ...
 
     def run(self, ticks: int) -> Stop: ...
+
+    def stream(self, ring: Ring | None) -> None: ...
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    @property
+    def first_not_real_time(self) -> int: ...
+
+    @property
+    def way_to_rest(self) -> int: ...
+
+    @property
+    def broken(self) -> int: ...
+
+    @property
+    def broken_port(self) -> int: ...
+
+    @property
+    def broken_value(self) -> float: ...
+
+    @property
+    def not_finite(self) -> bool: ...
 
     def ask_to_stop(self) -> None: ...
 
@@ -198,3 +232,160 @@ class ModelBased(Block):
 
 class AdaptiveCompensation(Block):
     def __init__(self, coefficients: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], low_pass: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], period: float) -> None: ...
+class Histogram:
+    """Durations counted in fixed bins, 3 % wide."""
+
+    def __init__(self) -> None: ...
+
+    def add(self, ns: int) -> None: ...
+
+    def describe(self) -> dict:
+        """
+        The bins that are not empty (smallest duration, count), count, sum, least, most.
+        """
+
+class Overrun(enum.Enum):
+    """What happens after a tick that ended too late."""
+
+    skip = 0
+
+    catch_up = 1
+
+    trip = 2
+
+class PacedRun:
+    """A loop against the clock in a thread of its own."""
+
+    def __init__(self, loop: Loop, ticks: int, overrun: Overrun, grace_ticks: int, overruns_to_trip: int, spin_ns: int, priority: int, cpu: int, lock_memory: bool) -> None: ...
+
+    def start(self) -> None: ...
+
+    def wait(self, seconds: float) -> bool:
+        """True when it has ended."""
+
+    @property
+    def tick(self) -> int: ...
+
+    @property
+    def missed(self) -> int: ...
+
+    @property
+    def state(self) -> int: ...
+
+    @property
+    def stop(self) -> Stop: ...
+
+    @property
+    def skipped(self) -> int: ...
+
+    @property
+    def wake(self) -> dict: ...
+
+    @property
+    def own(self) -> dict: ...
+
+    @property
+    def obtained(self) -> dict:
+        """0 obtained, -1 not asked for, otherwise the errno of the refusal."""
+
+class Ring:
+    """Wait-free ring of frames from the loop to its writer."""
+
+    def __init__(self, signals: Sequence[int], every: int, frames: int) -> None: ...
+
+    @property
+    def lost(self) -> int: ...
+
+    @property
+    def capacity(self) -> int: ...
+
+class Writer:
+    """Empties a ring into a file in a thread of its own."""
+
+    def __init__(self, ring: Ring, path: str) -> None: ...
+
+    def finish(self) -> None: ...
+
+    def slow_down(self, seconds: float) -> None: ...
+
+    @property
+    def written(self) -> int: ...
+
+    @property
+    def refused(self) -> int: ...
+
+    @property
+    def error(self) -> int: ...
+
+    @property
+    def fullest(self) -> int: ...
+
+    @property
+    def latest(self) -> list[float]: ...
+
+def now_ns() -> int:
+    """The monotonic clock of the loop, in ns."""
+
+class Action(enum.Enum):
+    """What a broken rule leads to; a later one is worse."""
+
+    none = 0
+
+    warn = 1
+
+    hold = 2
+
+    ramp = 3
+
+    trip = 4
+
+class Quantity(enum.Enum):
+    """What a rule looks at."""
+
+    value = 0
+
+    rate = 1
+
+    difference = 2
+
+    unchanged = 3
+
+class Rule:
+    def __init__(self, quantity: Quantity, signal: int, other: int, lower: float, upper: float, action: Action, ticks: int, grace: int) -> None: ...
+
+class CommandLimit:
+    def __init__(self, lower: float, upper: float, rate: float, rest: float) -> None: ...
+
+class Monitor(Block):
+    def __init__(self, commands: Sequence[CommandLimit], watched: int, rules: Sequence[Rule], dt: float, arm_ticks: int, soft_start: int, soft_stop: int, trip_ticks: int, hold_limit: int, release: int, settle: int, trip_holds: bool) -> None: ...
+
+    @property
+    def state(self) -> int: ...
+
+    @property
+    def tripped_by(self) -> int: ...
+
+    @property
+    def tripped_value(self) -> float: ...
+
+    @property
+    def tripped_at(self) -> int: ...
+
+    @property
+    def ended_with(self) -> Action: ...
+
+    @property
+    def logged(self) -> list[tuple[int, int, int, int, float]]:
+        """(tick, rule, action, state, value) of every event."""
+
+    @property
+    def events_left_out(self) -> int: ...
+
+class Host(Block):
+    def __init__(self) -> None: ...
+
+class StabilityWarning(Block):
+    def __init__(self, damping: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], interface: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], margin: float) -> None: ...
+
+class EnergyError(Block):
+    def __init__(self, mass: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], damping: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], stiffness: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], n_interface: int, e_most: float, dt: float) -> None: ...

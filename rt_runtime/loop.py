@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from rt_runtime import _core
 from rt_runtime.checks import positive, whole
 from rt_runtime.errors import ConfigError, Tripped
+from rt_runtime.pacing import Pacing, Status, Timing, run_paced
 from rt_runtime.record import Record, Signal
+from rt_runtime.run_folder import FRAMES, RunFolder, Stream, read_frames
+from rt_runtime.safety import Monitor
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*\Z")
 
@@ -174,24 +178,81 @@ class Loop:
         if problems:
             raise ConfigError.from_problems("Loop", problems)
 
-    def run(self, duration: float) -> Record:
-        """Check the loop, then run it from its initial state for `duration` seconds as fast as the machine can.
+    def run(
+        self,
+        duration: float,
+        paced: bool = False,
+        *,
+        pacing: Pacing | None = None,
+        folder: RunFolder | str | Path | None = None,
+        status: Callable[[Status], None] | None = None,
+    ) -> Record:
+        """Check the loop, then run it from its initial state for `duration` seconds.
 
-        Returns the record. Raises `Tripped` with the record so far when a block faults or a signal is not finite.
+        `paced=False` runs as fast as the machine can; `paced=True` runs against the clock as `pacing` says, where SIGINT
+        and SIGTERM ask for a stop and `status` is called about ten times a second. With `folder` every recorded signal
+        goes to disk while the loop runs. A loop with a monitor takes the command to rest after `duration`. Returns the
+        record. Raises `Tripped` with the record so far when the monitor trips, a block faults, a signal is not finite
+        (both without a monitor) or the clock cannot be kept.
         """
         ticks = round(positive(duration, "duration", "Loop.run") * self.rate)
         if ticks < 1:
             tick = f"{1 / self.rate:g} s"
             raise ConfigError(f"duration of Loop.run must be at least one tick of {tick}, got {duration:g}.")
         self.check()
-        core, names = self._build(ticks)
+        pacing = pacing or Pacing()
+        if paced and not pacing.not_real_time:
+            self._refuse_what_is_not_real_time()
+        kept = folder if isinstance(folder, RunFolder) or folder is None else RunFolder(Path(folder))
+        core, names = self._build(0 if kept else ticks)
+        if kept:
+            kept.open([self._signals[name] for name in self._recorded_names()], self.rate, self._record_every)
+        try:
+            core.start()
+        except RuntimeError as error:
+            core.stop()
+            raise ConfigError(str(error)) from None
         core.reset()
-        stop = core.run(ticks)
-        ended = self._why(core, names, stop)
-        record = self._record_of(core, ended)
-        if stop in (_core.Stop.not_finite, _core.Stop.fault):
-            raise Tripped(ended, record, core.tick - 1)
+        stream, timing = None, None
+        try:
+            if kept:
+                indices = [names.index(name) for name in self._recorded_names()]
+                stream = Stream(kept, indices, self._record_every, self.rate)
+                core.stream(stream.ring)
+            if paced:
+                latest = stream.latest if stream else lambda: (0, ())
+                stop, timing = run_paced(core, ticks, pacing, status=status, latest=latest)
+            else:
+                stop = core.run(ticks)
+        finally:
+            core.stop()
+            kept_frames = stream.finish() if stream else {}
+        record = replace(self._record_of(core, self._why(core, stop), kept), timing=timing)
+        if kept:
+            monitor = self._monitor()
+            events = monitor.events(self.rate) if monitor else []
+            facts = {"timing": timing.as_dict() if timing else None, "events": events, "record": kept_frames}
+            lost = {k: str(v) for k, v in kept_frames.items() if k.startswith(("frames_dropped", "frames_ref")) and v}
+            record = replace(record, notes=record.notes | lost)
+            kept.close(record, facts)
+        if stop in (_core.Stop.not_finite, _core.Stop.fault, _core.Stop.overrun, _core.Stop.tripped):
+            raise Tripped(record.ended, record, core.tick - 1)
         return record
+
+    def _refuse_what_is_not_real_time(self) -> None:
+        slow = [call.name for call in self._calls if not call.block.real_time]
+        if slow:
+            raise ConfigError(
+                f"Block '{slow[0]}' is not made for a clock (it may allocate or wait); replace it, run with "
+                "paced=False, or insist with Pacing(not_real_time=True)."
+            )
+
+    def _monitor(self) -> Monitor | None:
+        return next((call.block for call in self._calls if isinstance(call.block, Monitor)), None)
+
+    def is_written(self, name: str) -> bool:
+        """Tell whether a block added so far writes the signal, or it is a constant."""
+        return name in self._constants or self._writer(name) is not None
 
     def _writer(self, signal: str) -> _Call | None:
         return next((call for call in self._calls if signal in call.outputs), None)
@@ -220,33 +281,44 @@ class Loop:
             inputs = [index[i.name if isinstance(i, Previous) else i] for i in call.inputs]
             core.add(call.block, inputs, index[call.outputs[0]] if call.outputs else 0, call.every)
         recorded = [index[name] for name in self._recorded_names()]
-        core.record(recorded, self._record_every, (ticks + self._record_every - 1) // self._record_every)
+        most = ticks + core.way_to_rest if ticks else 0
+        core.record(recorded, self._record_every, (most + self._record_every - 1) // self._record_every)
         return core, names
 
     def _recorded_names(self) -> tuple[str, ...]:
         return tuple(self._signals) if self._recorded is None else self._recorded
 
-    def _record_of(self, core: _core.Loop, ended: str) -> Record:
+    def _record_of(self, core: _core.Loop, ended: str, kept: RunFolder | None = None) -> Record:
+        signals = tuple(self._signals[name] for name in self._recorded_names())
+        if kept:
+            ticks, values = read_frames(Path(kept.path) / FRAMES, len(signals))
+            return Record(ticks / self.rate, values, signals, self.rate, core.tick, ended)
         values = np.asarray(core.recorded)
         time = np.arange(len(values)) * self._record_every / self.rate
-        signals = tuple(self._signals[name] for name in self._recorded_names())
         return Record(time, values, signals, self.rate, core.tick, ended)
 
-    def _why(self, core: _core.Loop, names: list[str], stop: _core.Stop) -> str:
+    def _why(self, core: _core.Loop, stop: _core.Stop) -> str:
         if stop == _core.Stop.finished:
             return "finished"
         tick = core.tick - 1
         at = f"at tick {tick} ({tick / self.rate:.6g} s)"
+        monitor = self._monitor()
+        if stop == _core.Stop.tripped and monitor is not None and monitor.tripped_by >= 0:
+            return monitor.sentence(self.rate, self._signals)
         if stop == _core.Stop.asked:
-            return f"Stopped on request {at}."
+            ramped = monitor.sentence(self.rate, self._signals) if monitor is not None else ""
+            return ramped or f"Stopped on request {at}."
+        if monitor is not None:
+            at = f"at tick {monitor.tripped_at} ({monitor.tripped_at / self.rate:.6g} s)"
+        if stop == _core.Stop.overrun or core.broken < 0:
+            return f"Tripped {at}: the loop missed too many wake-up times in a row; lower the rate or free the CPU."
         call = self._calls[core.stopped_by]
-        if stop == _core.Stop.fault:
+        if not core.not_finite:
             message = getattr(call.block, "message", f"fault code {call.block.fault}")
             return f"Tripped {at}: block '{call.name}' could not step: {message}."
-        bus = dict(zip(names, np.asarray(core.bus), strict=True))
-        bad = next(name for name in call.outputs if not np.isfinite(bus[name]))
+        bad = call.outputs[core.broken_port]
         return (
-            f"Tripped {at}: signal '{bad}' of block '{call.name}' is {bus[bad]}; the record holds all ticks up to "
+            f"Tripped {at}: signal '{bad}' of block '{call.name}' is {core.broken_value}; the record holds all ticks up to "
             "this one, look there for what diverged."
         )
 

@@ -16,6 +16,8 @@ from rt_runtime.errors import ConfigError
 if TYPE_CHECKING:
     import xarray
 
+    from rt_runtime.pacing import Timing
+
 FORMAT = "hybrid-mor record 1"
 
 
@@ -33,7 +35,8 @@ class Record:
     """Recorded signals of one run.
 
     time (n) in s; values (n, width), one column per signal; `rate` of the loop in Hz; `ticks` that were run;
-    `ended` is "finished" or the sentence that says why the run ended early.
+    `ended` is "finished" or the sentence that says why the run ended early; `timing` says how a paced run kept time (it is
+    not saved with the record; a run folder has it in run.json).
     """
 
     time: Floats
@@ -43,6 +46,7 @@ class Record:
     ticks: int
     ended: str = "finished"
     notes: dict[str, str] = field(default_factory=dict)
+    timing: Timing | None = None
 
     def __getitem__(self, name: str) -> Floats:
         """Return the history of one signal, shape (n,)."""

@@ -4,6 +4,8 @@
 
 namespace hmor {
 
+struct Health;
+
 /// The unit a Loop steps: n_in numbers in, n_out numbers out, n_state numbers of memory.
 ///
 /// A block allocates everything in its constructor, where it may also throw. After that it only steps and resets:
@@ -28,6 +30,18 @@ class Block {
 
   /// In the loop. False for a block that enters the interpreter; a paced loop refuses it.
   virtual bool real_time() const noexcept { return true; }
+
+  /// In the loop. True for a block whose outputs come from outside (sensors, clock); a replay puts the record in its place.
+  virtual bool external() const noexcept { return false; }
+
+  /// Outside the loop. Before the first tick; opens what the block needs and throws when it cannot be had.
+  virtual void start() {}
+
+  /// Outside the loop. After the last tick, also when `start` of another block failed.
+  virtual void stop() noexcept {}
+
+  /// Outside the loop. Called when the block joins a loop; `health` lives as long as the loop.
+  virtual void attach(Health&) noexcept {}
 
   /// In the loop. Nonzero after a step that could not be done; the loop stops at this tick.
   int fault() const noexcept { return fault_; }

@@ -38,6 +38,7 @@ void Loop::add(Block& block, std::vector<int> inputs, int first_output, int ever
     call.in = call.gathered;
   }
   wirings_.push_back(std::move(wiring));
+  block.attach(health_);
   calls_.push_back(call);
 }
 
@@ -54,19 +55,49 @@ void Loop::reset() noexcept {
     call.due = 0;
   }
   recorder_.reset();
-  k_ = 0;
+  health_.asked = health_.late = health_.lost = 0.0;
+  health_.broken = -1;
+  health_.port = 0;
+  health_.not_finite = exact_ = asked_to_rest_ = false;
+  k_ = end_ = 0;
   stopped_by_ = -1;
   asked_.store(false, std::memory_order_relaxed);
 }
 
+void Loop::start() {
+  for (Call& call : calls_) call.block->start();
+}
+
+void Loop::stop() noexcept {
+  for (auto call = calls_.rbegin(); call != calls_.rend(); ++call) call->block->stop();
+}
+
+int Loop::first_not_real_time() const noexcept {
+  for (std::size_t i = 0; i < calls_.size(); ++i)
+    if (!calls_[i].block->real_time()) return static_cast<int>(i);
+  return -1;
+}
+
 Stop Loop::run(std::int64_t ticks) noexcept {
+  aim(ticks);
+  return advance(ticks + health_.way_to_rest + 1);
+}
+
+Stop Loop::advance(std::int64_t ticks) noexcept {
   const double* const bus = bus_.data();
   Call* const first = calls_.data();
   Call* const last = first + calls_.size();
+  const bool goes_to_rest = health_.guarded && !exact_;
   std::int64_t k = k_;
-  for (const std::int64_t end = k + ticks; k < end; ++k) {
+  for (const std::int64_t until = k + ticks; k < until;) {
+    if (k >= end_) [[unlikely]] {
+      k_ = k;
+      if (!goes_to_rest) return Stop::finished;
+      if (health_.asked < 1.0) health_.asked = 1.0;
+      if (k >= end_ + health_.way_to_rest) return health_.tripped ? Stop::tripped : Stop::finished;
+    }
     const double t = static_cast<double>(k) * dt_;
-    Stop stop = Stop::finished;
+    Stop stop = Stop::running;
     for (Call* c = first; c != last; ++c) {
       Call& call = *c;
       if (k != call.due) continue;
@@ -74,27 +105,60 @@ Stop Loop::run(std::int64_t ticks) noexcept {
       if (call.gather)
         for (int i = 0; i < call.n_in; ++i) call.gathered[i] = bus[call.gather[i]];
       call.block->step(t, call.in, call.out);
+      bool bad = call.block->fault() != 0;
       // One by one: reading fresh scalars as vectors would stall on the store buffer.
       for (int i = 0; i < call.n_out; ++i)
         if (!std::isfinite(call.out[i])) [[unlikely]] {
-          stop = Stop::not_finite;
+          bad = true;
           break;
         }
-      if (call.block->fault() != 0) [[unlikely]] stop = Stop::fault;
-      if (stop != Stop::finished) [[unlikely]] {
-        stopped_by_ = static_cast<int>(c - first);
-        break;
+      if (bad) [[unlikely]] {
+        stop = broken(call);
+        if (stop != Stop::running) break;
       }
     }
     recorder_.tick(k, bus);
-    if (stop == Stop::finished && asked_.load(std::memory_order_relaxed)) [[unlikely]] stop = Stop::asked;
-    if (stop != Stop::finished) [[unlikely]] {
-      k_ = k + 1;
+    if (ring_ != nullptr) {
+      ring_->push(k, bus);
+      health_.lost = static_cast<double>(ring_->lost());
+    }
+    ++k;
+    if (stop == Stop::running && (health_.guarded || asked_.load(std::memory_order_relaxed))) stop = asked(k);
+    if (stop != Stop::running) [[unlikely]] {
+      k_ = k;
       return stop;
     }
   }
   k_ = k;
-  return Stop::finished;
+  return k >= end_ && !goes_to_rest ? Stop::finished : Stop::running;
+}
+
+/// A block faulted or gave a value that is not finite: the end, or left to the monitor.
+Stop Loop::broken(const Call& call) noexcept {
+  if (health_.broken < 0) {
+    health_.broken = stopped_by_ = static_cast<int>(&call - calls_.data());
+    health_.not_finite = call.block->fault() == 0;
+    for (int i = call.n_out - 1; i >= 0; --i)
+      if (!std::isfinite(call.out[i])) {
+        health_.port = i;
+        health_.value = call.out[i];
+      }
+  }
+  if (health_.guarded) return Stop::running;
+  return health_.not_finite ? Stop::not_finite : Stop::fault;
+}
+
+/// After tick k - 1: whether somebody asked for a stop, and whether the monitor has brought the command to rest.
+Stop Loop::asked(std::int64_t k) noexcept {
+  const bool wanted = asked_.load(std::memory_order_relaxed);
+  if (!health_.guarded) return wanted ? Stop::asked : Stop::running;
+  if (wanted && health_.asked < 1.0) {
+    health_.asked = 1.0;
+    asked_to_rest_ = true;
+  }
+  if (!health_.done) return Stop::running;
+  if (health_.tripped) return Stop::tripped;
+  return asked_to_rest_ || k < end_ ? Stop::asked : Stop::finished;
 }
 
 }  // namespace hmor

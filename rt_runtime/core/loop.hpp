@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "block.hpp"
+#include "health.hpp"
+#include "ring.hpp"
 
 namespace hmor {
 
@@ -43,9 +45,10 @@ class Recorder {
 };
 
 /// Why a run ended. Ordered: a later one is worse.
-enum class Stop : int { finished = 0, asked = 1, not_finite = 2, fault = 3 };
+enum class Stop : int { running = -1, finished = 0, asked = 1, not_finite = 2, fault = 3, overrun = 4, tripped = 5 };
 
-/// A bus of signals and an ordered list of blocks; a tick calls each due block once, in that order.
+/// A bus of signals and an ordered list of blocks; tick k is at t = k dt and calls each due block once, in that
+/// order.
 /// It is built once from a checked description (rt_runtime/loop.py) and trusts its indices.
 class Loop {
  public:
@@ -62,15 +65,42 @@ class Loop {
   /// Outside the loop. Signals, blocks and recorder back to their start; the next tick is tick 0.
   void reset() noexcept;
 
-  /// In the loop. At most `ticks` further ticks; stops early at a value that is not finite or a block's fault.
+  /// Outside the loop. Frames also go into `ring`, which must outlive the loop; null for none.
+  void stream(Ring* ring) noexcept { ring_ = ring; }
+
+  /// Outside the loop. Starts every block, or throws what the first one that cannot start throws.
+  void start();
+  /// Outside the loop. Stops every block, the last one first.
+  void stop() noexcept;
+
+  /// In the loop. The test ends `ticks` ticks from now; a guarded loop then takes the command to rest in further ticks.
+  void aim(std::int64_t ticks) noexcept { end_ = k_ + ticks; }
+  /// In the loop. Ends without the way to rest: for a replay, whose record has it.
+  void aim_exactly(std::int64_t ticks) noexcept {
+    aim(ticks);
+    exact_ = true;
+  }
+
+  /// In the loop. At most `ticks` ticks towards the end that `aim` set; Stop::running when more are to come. Stops early
+  /// at a value that is not finite or a block's fault, unless guarded.
+  Stop advance(std::int64_t ticks) noexcept;
+
+  /// In the loop. `aim` and `advance` to the end.
   Stop run(std::int64_t ticks) noexcept;
 
-  /// In the loop, from any thread: the run ends after the current tick.
+  /// In the loop, from any thread: the run ends after the current tick, or comes to rest when guarded.
   void ask_to_stop() noexcept { asked_.store(true, std::memory_order_relaxed); }
 
   std::int64_t tick() const noexcept { return k_; }
   int stopped_by() const noexcept { return stopped_by_; }  // index of the block behind not_finite or fault
   const std::vector<double>& bus() const noexcept { return bus_; }
+  double dt() const noexcept { return dt_; }
+  Health& health() noexcept { return health_; }
+  const Health& health() const noexcept { return health_; }
+  /// Outside the loop. The first block that may not run against the clock, or -1.
+  int first_not_real_time() const noexcept;
+  /// In the loop. A signal of the bus, for the far side of a rig.
+  double& signal(int i) noexcept { return bus_[i]; }
   const Recorder& recorder() const noexcept { return recorder_; }
 
  private:
@@ -83,6 +113,9 @@ class Loop {
     int n_in, n_out;
     std::int64_t every, due;
   };
+  Stop broken(const Call& call) noexcept;
+  Stop asked(std::int64_t k) noexcept;
+
   struct Wiring {
     std::vector<int> inputs;
     std::vector<double> gathered;
@@ -93,7 +126,10 @@ class Loop {
   std::vector<Call> calls_;
   std::vector<Wiring> wirings_;
   Recorder recorder_{{}, 1, 0};
-  std::int64_t k_ = 0;
+  Ring* ring_ = nullptr;
+  Health health_;
+  std::int64_t k_ = 0, end_ = 0;
+  bool exact_ = false, asked_to_rest_ = false;
   int stopped_by_ = -1;
   std::atomic<bool> asked_{false};
 };

@@ -42,5 +42,7 @@ inline nb::ndarray<nb::numpy, double> to_numpy(const Matrix& a) {
 void bind_engine(nb::module_& m);
 void bind_blocks(nb::module_& m);
 void bind_control(nb::module_& m);
+void bind_runtime(nb::module_& m);
+void bind_safety(nb::module_& m);
 
 }  // namespace hmor

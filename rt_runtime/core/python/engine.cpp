@@ -49,11 +49,12 @@ class PythonBlock final : public Block {
 /// Runs in slices so that Ctrl-C is seen; the interpreter is free meanwhile.
 Stop run(Loop& loop, std::int64_t ticks) {
   constexpr std::int64_t slice = 1 << 15;
-  Stop stop = Stop::finished;
-  for (std::int64_t done = 0; done < ticks && stop == Stop::finished; done += slice) {
+  loop.aim(ticks);
+  Stop stop = Stop::running;
+  while (stop == Stop::running) {
     {
       nb::gil_scoped_release release;
-      stop = loop.run(std::min(slice, ticks - done));
+      stop = loop.advance(slice);
     }
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   }
@@ -69,6 +70,7 @@ void bind_engine(nb::module_& m) {
       .def_prop_ro("n_state", &Block::n_state)
       .def_prop_ro("period", &Block::period, "Time between two steps the block was built for, in s; 0 means any.")
       .def_prop_ro("real_time", &Block::real_time, "Whether a paced loop may hold it.")
+      .def_prop_ro("external", &Block::external, "Whether its outputs come from outside; a replay puts the record there.")
       .def_prop_ro("fault", &Block::fault)
       .def("reset", &Block::reset, "Back to the state right after construction.")
       .def(
@@ -92,7 +94,10 @@ void bind_engine(nb::module_& m) {
       .value("finished", Stop::finished)
       .value("asked", Stop::asked)
       .value("not_finite", Stop::not_finite)
-      .value("fault", Stop::fault);
+      .value("fault", Stop::fault)
+      .value("overrun", Stop::overrun)
+      .value("tripped", Stop::tripped)
+      .value("running", Stop::running);
 
   nb::class_<Loop>(m, "Loop", "A bus and an ordered list of blocks; built by rt_runtime.Loop.")
       .def(
@@ -102,6 +107,15 @@ void bind_engine(nb::module_& m) {
       .def("record", &Loop::record, "signals"_a, "every"_a, "frames"_a)
       .def("reset", &Loop::reset)
       .def("run", &run, "ticks"_a)
+      .def("stream", &Loop::stream, nb::keep_alive<1, 2>(), "ring"_a.none())
+      .def("start", &Loop::start, nb::call_guard<nb::gil_scoped_release>())
+      .def("stop", &Loop::stop, nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("first_not_real_time", &Loop::first_not_real_time)
+      .def_prop_ro("way_to_rest", [](const Loop& loop) { return loop.health().way_to_rest; })
+      .def_prop_ro("broken", [](const Loop& loop) { return loop.health().broken; })
+      .def_prop_ro("broken_port", [](const Loop& loop) { return loop.health().port; })
+      .def_prop_ro("broken_value", [](const Loop& loop) { return loop.health().value; })
+      .def_prop_ro("not_finite", [](const Loop& loop) { return loop.health().not_finite; })
       .def("ask_to_stop", &Loop::ask_to_stop)
       .def_prop_ro("tick", &Loop::tick)
       .def_prop_ro("stopped_by", &Loop::stopped_by)

@@ -5,4 +5,6 @@ NB_MODULE(_core, m) {
   hmor::bind_engine(m);
   hmor::bind_blocks(m);
   hmor::bind_control(m);
+  hmor::bind_runtime(m);
+  hmor::bind_safety(m);
 }

@@ -1,0 +1,88 @@
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.hpp"
+#include "paced.hpp"
+#include "writer.hpp"
+
+namespace hmor {
+
+namespace {
+
+nb::dict describe(const Histogram& h) {
+  std::vector<std::uint64_t> edges, counts;
+  for (int i = 0; i < Histogram::bins; ++i)
+    if (h.counts()[i] > 0) {
+      edges.push_back(Histogram::edge(i));
+      counts.push_back(h.counts()[i]);
+    }
+  nb::dict result;
+  result["edges_ns"] = edges;
+  result["counts"] = counts;
+  result["count"] = h.count();
+  result["sum_ns"] = h.sum();
+  result["least_ns"] = h.least();
+  result["most_ns"] = h.most();
+  return result;
+}
+
+}  // namespace
+
+void bind_runtime(nb::module_& m) {
+  nb::class_<Histogram>(m, "Histogram", "Durations counted in fixed bins, 3 % wide.")
+      .def(nb::init<>())
+      .def("add", &Histogram::add, "ns"_a)
+      .def("describe", &describe, "The bins that are not empty (smallest duration, count), count, sum, least, most.");
+
+  nb::enum_<Overrun>(m, "Overrun", "What happens after a tick that ended too late.")
+      .value("skip", Overrun::skip)
+      .value("catch_up", Overrun::catch_up)
+      .value("trip", Overrun::trip);
+
+  nb::class_<PacedRun>(m, "PacedRun", "A loop against the clock in a thread of its own.")
+      .def(
+          "__init__",
+          [](PacedRun* self, Loop& loop, std::int64_t ticks, Overrun overrun, std::int64_t grace_ticks,
+             std::int64_t overruns_to_trip, std::int64_t spin_ns, int priority, int cpu, bool lock_memory) {
+            new (self) PacedRun(loop, ticks,
+                                {overrun, grace_ticks, overruns_to_trip, spin_ns, priority, cpu, lock_memory});
+          },
+          nb::keep_alive<1, 2>(), "loop"_a, "ticks"_a, "overrun"_a, "grace_ticks"_a, "overruns_to_trip"_a, "spin_ns"_a,
+          "priority"_a, "cpu"_a, "lock_memory"_a)
+      .def("start", &PacedRun::start)
+      .def("wait", &PacedRun::wait, nb::call_guard<nb::gil_scoped_release>(), "seconds"_a, "True when it has ended.")
+      .def_prop_ro("tick", &PacedRun::tick)
+      .def_prop_ro("missed", &PacedRun::missed)
+      .def_prop_ro("state", &PacedRun::state)
+      .def_prop_ro("stop", &PacedRun::stop)
+      .def_prop_ro("skipped", &PacedRun::skipped)
+      .def_prop_ro("wake", [](const PacedRun& r) { return describe(r.wake()); })
+      .def_prop_ro("own", [](const PacedRun& r) { return describe(r.own()); })
+      .def_prop_ro("obtained", [](const PacedRun& r) {
+        nb::dict result;
+        result["scheduler"] = r.obtained().scheduler;
+        result["memory"] = r.obtained().memory;
+        result["cpu"] = r.obtained().cpu;
+        result["timer_slack"] = r.obtained().timer_slack;
+        return result;
+      }, "0 obtained, -1 not asked for, otherwise the errno of the refusal.");
+
+  nb::class_<Ring>(m, "Ring", "Wait-free ring of frames from the loop to its writer.")
+      .def(nb::init<std::vector<int>, int, std::int64_t>(), "signals"_a, "every"_a, "frames"_a)
+      .def_prop_ro("lost", &Ring::lost)
+      .def_prop_ro("capacity", &Ring::capacity);
+
+  nb::class_<Writer>(m, "Writer", "Empties a ring into a file in a thread of its own.")
+      .def(nb::init<Ring&, const std::string&>(), nb::keep_alive<1, 2>(), "ring"_a, "path"_a)
+      .def("finish", &Writer::finish, nb::call_guard<nb::gil_scoped_release>())
+      .def("slow_down", &Writer::slow_down, "seconds"_a)
+      .def_prop_ro("written", &Writer::written)
+      .def_prop_ro("refused", &Writer::refused)
+      .def_prop_ro("error", &Writer::error)
+      .def_prop_ro("fullest", &Writer::fullest)
+      .def_prop_ro("latest", &Writer::latest);
+
+  m.def("now_ns", &now_ns, "The monotonic clock of the loop, in ns.");
+}
+
+}  // namespace hmor
