@@ -239,7 +239,7 @@ class Histogram:
 
     def add(self, ns: int) -> None: ...
 
-    def describe(self) -> dict:
+    def describe(self) -> dict[str, object]:
         """
         The bins that are not empty (smallest duration, count), count, sum, least, most.
         """
@@ -279,13 +279,13 @@ class PacedRun:
     def skipped(self) -> int: ...
 
     @property
-    def wake(self) -> dict: ...
+    def wake(self) -> dict[str, object]: ...
 
     @property
-    def own(self) -> dict: ...
+    def own(self) -> dict[str, object]: ...
 
     @property
-    def obtained(self) -> dict:
+    def obtained(self) -> dict[str, int]:
         """0 obtained, -1 not asked for, otherwise the errno of the refusal."""
 
 class Ring:

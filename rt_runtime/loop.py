@@ -12,7 +12,7 @@ import numpy as np
 from rt_runtime import _core
 from rt_runtime.checks import positive, whole
 from rt_runtime.errors import ConfigError, Tripped
-from rt_runtime.pacing import Pacing, Status, Timing, run_paced
+from rt_runtime.pacing import Pacing, Status, run_paced
 from rt_runtime.record import Record, Signal
 from rt_runtime.run_folder import FRAMES, RunFolder, Stream, read_frames
 from rt_runtime.safety import Monitor
@@ -189,11 +189,11 @@ class Loop:
     ) -> Record:
         """Check the loop, then run it from its initial state for `duration` seconds.
 
-        `paced=False` runs as fast as the machine can; `paced=True` runs against the clock as `pacing` says, where SIGINT
-        and SIGTERM ask for a stop and `status` is called about ten times a second. With `folder` every recorded signal
-        goes to disk while the loop runs. A loop with a monitor takes the command to rest after `duration`. Returns the
-        record. Raises `Tripped` with the record so far when the monitor trips, a block faults, a signal is not finite
-        (both without a monitor) or the clock cannot be kept.
+        `paced=False` runs as fast as the machine can; `paced=True` runs against the clock as `pacing` says, where
+        SIGINT and SIGTERM ask for a stop and `status` is called about ten times a second. With `folder` every recorded
+        signal goes to disk while the loop runs. A loop with a monitor takes the command to rest after `duration`.
+        Returns the record. Raises `Tripped` with the record so far when the monitor trips, a block faults, a signal is
+        not finite (both without a monitor) or the clock cannot be kept.
         """
         ticks = round(positive(duration, "duration", "Loop.run") * self.rate)
         if ticks < 1:
@@ -318,8 +318,8 @@ class Loop:
             return f"Tripped {at}: block '{call.name}' could not step: {message}."
         bad = call.outputs[core.broken_port]
         return (
-            f"Tripped {at}: signal '{bad}' of block '{call.name}' is {core.broken_value}; the record holds all ticks up to "
-            "this one, look there for what diverged."
+            f"Tripped {at}: signal '{bad}' of block '{call.name}' is {core.broken_value}; the record holds all ticks "
+            "up to this one, look there for what diverged."
         )
 
     def __str__(self) -> str:

@@ -54,7 +54,7 @@ class Pacing:
 
 @dataclass(frozen=True)
 class Durations:
-    """Durations of one kind over a run: `counts` per bin from `edges_ns` on (bins are 3 % wide), exact least and most."""
+    """Durations of one kind over a run: `counts` per bin from `edges_ns` on (3 % wide), exact least and most."""
 
     edges_ns: tuple[int, ...]
     counts: tuple[int, ...]
@@ -70,7 +70,7 @@ class Durations:
         return cls(edges, counts, mean, described["least_ns"], described["most_ns"])
 
     def percentile_ns(self, percent: float) -> int:
-        """Return the duration that `percent` of the ticks did not exceed (upper edge of its bin, at most the largest)."""
+        """Return the duration that `percent` of the ticks did not exceed (upper edge of its bin)."""
         wanted, seen = math.ceil(percent / 100.0 * sum(self.counts)), 0
         for edge, count in zip(self.edges_ns, self.counts, strict=True):
             seen += count
@@ -89,8 +89,9 @@ class Durations:
 class Timing:
     """How a paced run kept its wake-up times.
 
-    `missed`: ticks that ended after the next wake-up time; `skipped`: wake-up times that were dropped; `wake`: time from
-    the wake-up time to the first instruction; `own`: time the tick itself took; `host`: what was obtained, in words.
+    `missed`: ticks that ended after the next wake-up time; `skipped`: wake-up times that were dropped; `wake`: time
+    from the wake-up time to the first instruction; `own`: time the tick itself took; `host`: what was obtained, in
+    words.
     """
 
     ticks: int
@@ -145,7 +146,7 @@ def host_words(obtained: dict[str, int], pacing: Pacing) -> dict[str, str]:
 
 @contextlib.contextmanager
 def ask_instead_of_kill(ask: Callable[[], None]) -> Iterator[None]:
-    """Let SIGINT and SIGTERM ask for a stop while the body runs; only the main thread can, elsewhere nothing changes."""
+    """Let SIGINT and SIGTERM ask for a stop while the body runs; outside the main thread do nothing."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -35,8 +35,8 @@ class Record:
     """Recorded signals of one run.
 
     time (n) in s; values (n, width), one column per signal; `rate` of the loop in Hz; `ticks` that were run;
-    `ended` is "finished" or the sentence that says why the run ended early; `timing` says how a paced run kept time (it is
-    not saved with the record; a run folder has it in run.json).
+    `ended` is "finished" or the sentence that says why the run ended early; `timing` says how a paced run kept time
+    (it is not saved with the record; a run folder has it in run.json).
     """
 
     time: Floats

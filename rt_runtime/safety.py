@@ -33,9 +33,9 @@ class Rule:
     """A limit on a signal and what happens when it is broken for `ticks` ticks in a row (not before tick `grace`).
 
     quantity: "value" of `signal`, its "rate" (per s), its "difference" from the signal `other`, or "unchanged": the
-    number of ticks it stayed the same although `other` moved (without `other`: at all). The quantity must lie in [lower,
-    upper]; a nan never does. action: "warn", "hold" (the command stands still while the rule is broken), "ramp" (soft
-    stop) or "trip".
+    number of ticks it stayed the same although `other` moved (without `other`: at all). The quantity must lie in
+    [lower, upper]; a nan never does. action: "warn", "hold" (the command stands still while the rule is broken),
+    "ramp" (soft stop) or "trip".
     """
 
     name: str
@@ -89,7 +89,8 @@ class Command:
     """A command and where it may go: `wanted` comes in, `name` goes out with lower <= c <= upper and |dc/dt| <= rate.
 
     `rest` is where it starts, and where a stop and a trip end. `action` is what happens when the wanted command leaves
-    [lower, upper] (it is held at the limit anyway); `rate_action` likewise for its rate, None: it is slowed down quietly.
+    [lower, upper] (it is held at the limit anyway); `rate_action` likewise for its rate, None: it is slowed down
+    quietly.
     """
 
     wanted: str
@@ -107,7 +108,8 @@ class Command:
         positive(self.rate, "rate", of)
         if not self.lower <= self.rest <= self.upper:
             raise ConfigError(
-                f"rest of {of} must lie between lower and upper, got {self.rest:g} with [{self.lower:g}, {self.upper:g}]."
+                f"rest of {of} must lie between lower and upper, got {self.rest:g} with [{self.lower:g}, "
+                f"{self.upper:g}]."
             )
 
 
@@ -117,8 +119,8 @@ class Manners:
 
     The test begins after `arm` seconds without a broken rule; the wanted command is faded in over `soft_start`; a stop
     takes `soft_stop`, a trip `trip` (both longer when the rate limit needs it). `on_trip`: "ramp" to rest or "hold".
-    A hold of more than `hold_limit` becomes a soft stop, and ends `release` after the rules hold again. At rest the loop
-    goes on for `settle`.
+    A hold of more than `hold_limit` becomes a soft stop, and ends `release` after the rules hold again. At rest the
+    loop goes on for `settle`.
     """
 
     arm: float = 0.0
@@ -259,9 +261,10 @@ def protect(
 ) -> Monitor:
     """Add host and monitor to a loop: declares each command's signal, which only the monitor writes.
 
-    Call it after the blocks that write the wanted commands and before the one that sends the commands. A rule on a signal
-    that is written later in the tick sees last tick's value. Adds the signals host.asked, host.late, host.lost,
-    monitor.state (0 idle, 1 checked, 2 armed, 3 running, 4 holding, 5 ramping, 6 tripped), monitor.rule, monitor.action.
+    Call it after the blocks that write the wanted commands and before the one that sends the commands. A rule on a
+    signal that is written later in the tick sees last tick's value. Adds the signals host.asked, host.late, host.lost,
+    monitor.state (0 idle, 1 checked, 2 armed, 3 running, 4 holding, 5 ramping, 6 tripped), monitor.rule,
+    monitor.action.
     """
     from rt_runtime.loop import previous
 

@@ -9,7 +9,9 @@ namespace hmor {
 
 namespace {
 
-nb::dict describe(const Histogram& h) {
+using Described = nb::typed<nb::dict, nb::str, nb::object>;
+
+Described describe(const Histogram& h) {
   std::vector<std::uint64_t> edges, counts;
   for (int i = 0; i < Histogram::bins; ++i)
     if (h.counts()[i] > 0) {
@@ -23,7 +25,7 @@ nb::dict describe(const Histogram& h) {
   result["sum_ns"] = h.sum();
   result["least_ns"] = h.least();
   result["most_ns"] = h.most();
-  return result;
+  return nb::cast<Described>(result);
 }
 
 }  // namespace
@@ -64,7 +66,7 @@ void bind_runtime(nb::module_& m) {
         result["memory"] = r.obtained().memory;
         result["cpu"] = r.obtained().cpu;
         result["timer_slack"] = r.obtained().timer_slack;
-        return result;
+        return nb::cast<nb::typed<nb::dict, nb::str, nb::int_>>(result);
       }, "0 obtained, -1 not asked for, otherwise the errno of the refusal.");
 
   nb::class_<Ring>(m, "Ring", "Wait-free ring of frames from the loop to its writer.")

@@ -51,7 +51,7 @@ def test_an_unpaced_run_can_stream_too(tmp_path: Path) -> None:
 def test_a_used_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "data.nc").write_text("precious")
-    with pytest.raises(ConfigError, match="Folder of a run must be new or empty, got .*; choose another name"):
+    with pytest.raises(ConfigError, match=r"Folder of a run must be new or empty, got .*; choose another name"):
         noisy_loop().run(0.1, folder=tmp_path / "run")
 
 
@@ -128,5 +128,5 @@ def test_no_room_for_the_netcdf_file_keeps_the_frames(
 
 def test_a_file_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     ring = _core.Ring([0], 1, 16)
-    with pytest.raises(RuntimeError, match="Record file .* cannot be opened: No such file or directory"):
+    with pytest.raises(RuntimeError, match=r"Record file .* cannot be opened: No such file or directory"):
         _core.Writer(ring, str(tmp_path / "missing" / FRAMES))
