@@ -232,6 +232,7 @@ class ModelBased(Block):
 
 class AdaptiveCompensation(Block):
     def __init__(self, coefficients: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], low_pass: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], period: float) -> None: ...
+
 class Histogram:
     """Durations counted in fixed bins, 3 % wide."""
 
