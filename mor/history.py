@@ -1,0 +1,211 @@
+"""What a model with memory remembers: lagged inputs, lagged outputs, and first-order filters of signals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor.dataset import Dataset
+from mor.memory import regressor_ports
+from mor.ports import Port, check_name
+from rt_runtime.errors import ConfigError
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A fading memory of one signal v: z_k = a z_{k-1} + (1 - a) v_k with a = exp(-dt / time_constant).
+
+    `of` names an input, an output, or a product of two such as "tau_rw*w_rw" (the friction power that heats a disc).
+    The pole a lies inside the unit circle and z inside the range of v: such a memory is stable whatever is fitted to
+    it. A bank of them with a static map behind approximates every system whose memory fades (Boyd and Chua, 1985).
+    """
+
+    of: str
+    time_constant: float
+
+    def __post_init__(self) -> None:
+        for part in self.factors:
+            check_name(part, "a signal of a filter")
+        if len(self.factors) > 2:
+            raise ConfigError(f"Signal of a filter must be a name or a product of two, got {self.of!r}.")
+        if not (math.isfinite(self.time_constant) and self.time_constant > 0.0):
+            raise ConfigError(
+                f"Time constant of the filter of '{self.of}' must be positive, got {self.time_constant:g} s."
+            )
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        """The names in the product."""
+        return tuple(part.strip() for part in self.of.split("*"))
+
+
+@dataclass(frozen=True)
+class History:
+    """The structure of a model with memory, sampled every `dt` seconds.
+
+    `signals` are the inputs u, `outputs` what the model gives; it remembers `input_lags` values of each input,
+    `output_lags` of each output and the state of each filter. Filters appear as further outputs of the one-step map
+    (`states`), which is how they are remembered from step to step.
+    """
+
+    signals: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    dt: float
+    input_lags: int = 0
+    output_lags: int = 0
+    filters: tuple[Filter, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("signals", "outputs", "filters"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        problems = []
+        if not (math.isfinite(self.dt) and self.dt > 0.0):
+            problems.append(f"dt of a history must be positive, got {self.dt:g} s.")
+        if min(self.input_lags, self.output_lags) < 0:
+            problems.append(
+                f"Lags of a history must not be negative, got input_lags={self.input_lags}, "
+                f"output_lags={self.output_lags}."
+            )
+        if self.input_lags + self.output_lags + len(self.filters) == 0:
+            problems.append("A history must have lags or filters, got none; without memory fit a static model.")
+        known = [p.name for p in (*self.signals, *self.outputs)]
+        for f in self.filters:
+            for name in f.factors:
+                if name not in known:
+                    problems.append(f"Filter of '{f.of}' must follow one of {', '.join(known)}, got '{name}'.")
+            if math.isfinite(self.dt) and f.time_constant < self.dt:
+                problems.append(
+                    f"Time constant of the filter of '{f.of}' must be at least dt = {self.dt:g} s, "
+                    f"got {f.time_constant:g} s."
+                )
+        if problems:
+            raise ConfigError.from_problems("History", problems)
+
+    @cached_property
+    def states(self) -> tuple[Port, ...]:
+        """One port a filter: F_br_f1, tau_rw_w_rw_f2, ..."""
+        unit = {p.name: p.unit for p in (*self.signals, *self.outputs)}
+        return tuple(
+            Port(f"{'_'.join(f.factors)}_f{i}", " ".join(unit[name] for name in f.factors if unit[name]))
+            for i, f in enumerate(self.filters, 1)
+        )
+
+    @cached_property
+    def sources(self) -> tuple[Port, ...]:
+        """What drives the filters of products; a fit must learn them beside the outputs."""
+        return tuple(
+            Port(port.name.rsplit("_f", 1)[0], port.unit)
+            for port, f in zip(self.states, self.filters, strict=True)
+            if len(f.factors) > 1
+        )
+
+    @property
+    def lags(self) -> int:
+        """Steps the one-step map remembers of its outputs (at least one where there are filters)."""
+        return max(self.output_lags, 1 if self.filters else 0)
+
+    @property
+    def feedback(self) -> bool:
+        """True when what the model puts out comes back to it, so that errors of a step reach later ones."""
+        inputs = {p.name for p in self.signals}
+        return self.output_lags > 0 or any(not set(f.factors) <= inputs for f in self.filters)
+
+    @property
+    def poles(self) -> Array:
+        """The factor a of each filter."""
+        return np.exp([-self.dt / f.time_constant for f in self.filters]) if self.filters else np.empty(0)
+
+    @property
+    def features(self) -> tuple[Port, ...]:
+        """What a fitted map sees: u now, u before, y before, the state of the filters one step ago."""
+        lagged = regressor_ports(self.signals, self.outputs, self.input_lags, self.output_lags)
+        return (*lagged, *(Port(f"{p.name}_lag1", p.unit) for p in self.states))
+
+    @property
+    def targets(self) -> tuple[Port, ...]:
+        """What a fitted map gives: y now, and the sources of product filters."""
+        return (*self.outputs, *self.sources)
+
+    def table(self, data: Dataset, *, rows: int | None = None, seed: int = 0) -> Dataset:
+        """Return (features, targets) of the runs in `data`, `rows` instants drawn at random (None: all).
+
+        `data` has the signals as inputs and the outputs as outputs, one `run` a trajectory sampled every dt that
+        starts from rest; lags before its first instant are zero, as in `Memory`.
+        """
+        self.check(data)
+        runs = split_runs(data)
+        offsets = np.cumsum([0, *(len(run.X) for run in runs)])
+        chosen = np.arange(offsets[-1])
+        if rows is not None and rows < len(chosen):
+            chosen = np.sort(np.random.default_rng(seed).choice(len(chosen), rows, replace=False))
+        X, Y, owner = [], [], []
+        for i, run in enumerate(runs):
+            mine = chosen[(chosen >= offsets[i]) & (chosen < offsets[i + 1])] - offsets[i]
+            phi, target = self.rows(run.X, run.Y, mine)
+            X.append(phi)
+            Y.append(target)
+            owner.append(np.full(len(mine), i))
+        return Dataset(np.concatenate(X), np.concatenate(Y), self.features, self.targets, run=np.concatenate(owner))
+
+    def rows(self, u: Array, y: Array, at: NDArray[np.int64]) -> tuple[Array, Array]:
+        """Return features (n, n_features) and targets (n, n_targets) of one run at the instants `at` (n,)."""
+        columns = [u[at]]
+        for values, lags in ((u, self.input_lags), (y, self.output_lags)):
+            columns += [np.where((at >= lag)[:, None], values[np.maximum(at - lag, 0)], 0.0) for lag in _up_to(lags)]
+        driving = self.driving(u, y)
+        z = self.filtered(driving)
+        if self.filters:
+            columns.append(np.where((at >= 1)[:, None], z[np.maximum(at - 1, 0)], 0.0))
+        products = [i for i, f in enumerate(self.filters) if len(f.factors) > 1]
+        return np.column_stack(columns), np.column_stack([y[at], driving[at][:, products]])
+
+    def driving(self, u: Array, y: Array) -> Array:
+        """Return the signal (n, n_filters) each filter follows."""
+        column = dict(zip([p.name for p in (*self.signals, *self.outputs)], np.hstack([u, y]).T, strict=True))
+        parts = [np.prod([column[name] for name in f.factors], axis=0) for f in self.filters]
+        return np.column_stack(parts) if parts else np.empty((len(u), 0))
+
+    def filtered(self, driving: Array) -> Array:
+        """Return the states (n, n_filters) of filters that start from zero."""
+        from scipy.signal import lfilter
+
+        out = np.empty_like(driving)
+        for i, a in enumerate(self.poles):
+            out[:, i] = lfilter([1.0 - a], [1.0, -a], driving[:, i])
+        return out
+
+    def check(self, data: Dataset) -> None:
+        """Refuse data whose columns are not the signals and outputs, in their order."""
+        for what, want, got in (("inputs", self.signals, data.inputs), ("outputs", self.outputs, data.outputs)):
+            if tuple(want) != tuple(got):
+                raise ConfigError(
+                    f"Data for a model with memory must have the {what} {_names(want)}, got {_names(got)}."
+                )
+        if not (np.all(np.isfinite(data.X)) and np.all(np.isfinite(data.Y))):
+            raise ConfigError("Data for a model with memory must be finite, got NaN or infinite values.")
+
+
+def split_runs(data: Dataset) -> list[Dataset]:
+    """Return the trajectories of `data` one by one, in order of appearance; all of it is one when `run` is None."""
+    if data.run is None:
+        return [data]
+    edges = np.flatnonzero(np.diff(data.run)) + 1
+    pieces = np.split(np.arange(len(data)), edges)
+    if len(pieces) != len(np.unique(data.run)):
+        raise ConfigError("Rows of one run must stand together in data for a model with memory; sort them by run.")
+    return [data.take(piece) for piece in pieces]
+
+
+def _up_to(lags: int) -> range:
+    return range(1, lags + 1)
+
+
+def _names(ports: Sequence[Port]) -> str:
+    return ", ".join(f"{p.name} [{p.unit}]" for p in ports)

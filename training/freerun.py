@@ -1,0 +1,151 @@
+"""The free run of a network with memory as a least-squares problem: its own outputs come back, errors and all.
+
+For segments of the training trajectories, each started from the true past, step k computes
+
+    t_k = net(phi_k),   phi_k = (u_k, u_{k-1}.., y_{k-1}.., z_{k-1}),   z_k = a z_{k-1} + (1 - a) v_k
+
+and the residuals are t_k minus the data over the whole segment. The derivatives run along (forward sensitivities):
+dt_k/dtheta = J_theta + J_phi dphi_k/dtheta, and dphi_{k+1}/dtheta follows from it by the same recursion.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mor.dataset import Dataset
+from mor.history import History, split_runs
+from training.network import Layout
+from training.scaled import Scaled, to_unit
+
+Array = NDArray[np.float64]
+
+_RUNAWAY = 50.0  # scaled outputs beyond this have left the data for good
+
+
+@dataclass(frozen=True)
+class FreeRun:
+    """Segments in scaled units: U (steps, n, n_u') with lagged inputs beside, T (steps, n, n_t), first state (n, n_s)."""
+
+    layout: Layout
+    U: Array
+    T: Array
+    first: Array
+    shift: Array
+    drive: Array
+    outer: Array
+    offset: Array
+
+    @property
+    def n_residuals(self) -> int:
+        """Steps times segments times targets."""
+        return self.T.size
+
+    def error(self, theta: Array) -> float:
+        """Return the sum of squared residuals of the free run; inf when it runs away."""
+        s, total = self.first, 0.0
+        for u, target in zip(self.U, self.T, strict=True):
+            t = self.layout.forward(theta, np.hstack([u, s]))
+            if not np.abs(t).max() < _RUNAWAY:
+                return math.inf
+            total += float(np.sum((t - target) ** 2))
+            s = self._next(u, s, t)
+        return total
+
+    def normal(self, theta: Array) -> tuple[float, Array, Array]:
+        """Return (sum of squared residuals, J'J, J'r) of the free run."""
+        size, n = self.layout.size, self.first.shape[0]
+        total, JJ, Jr = 0.0, np.zeros((size, size)), np.zeros(size)
+        s, S = self.first, np.zeros((n, self.first.shape[1], size))
+        n_u = self.U.shape[2]
+        for u, target in zip(self.U, self.T, strict=True):
+            t, J, J_phi = self.layout.linearise(theta, np.hstack([u, s]))
+            J += J_phi[:, :, n_u:] @ S
+            r = (t - target).ravel()
+            flat = J.reshape(-1, size)
+            total += float(r @ r)
+            JJ += flat.T @ flat
+            Jr += flat.T @ r
+            s = self._next(u, s, t)
+            S = self.shift @ S + self.drive @ J
+        return total, JJ, Jr
+
+    def _next(self, u: Array, s: Array, t: Array) -> Array:
+        out: Array = s @ self.shift.T + t @ self.drive.T + u @ self.outer.T + self.offset
+        return out
+
+
+@dataclass(frozen=True)
+class Recursion:
+    """How the remembered features follow from features and targets of a step, in scaled units of `data`.
+
+    s' = shift s + drive t + outer u + offset, s = (y lags, z), u = (u, u lags).
+    """
+
+    history: History
+    data: Scaled
+
+    @cached_property
+    def matrices(self) -> tuple[Array, Array, Array, Array]:
+        """Return shift, drive, outer and offset."""
+        h = self.history
+        n_u = len(h.signals) * (1 + h.input_lags)
+        n_y, n_t = len(h.outputs), len(h.targets)
+        n_lag = n_y * h.output_lags
+        n_s = n_lag + len(h.filters)
+        shift, drive, outer = np.zeros((n_s, n_s)), np.zeros((n_s, n_t)), np.zeros((n_s, n_u))
+        for i in range(min(n_lag, n_y)):
+            drive[i, i] = 1.0
+        for i in range(n_y, n_lag):
+            shift[i, i - n_y] = 1.0
+        names_u = [p.name for p in h.signals]
+        names_t = [p.name for p in h.targets]
+        extra = n_y
+        for j, (f, a) in enumerate(zip(h.filters, h.poles, strict=True)):
+            row = n_lag + j
+            shift[row, row] = a
+            if len(f.factors) > 1:
+                drive[row, extra] = 1.0 - a
+                extra += 1
+            elif f.of in names_u:
+                outer[row, names_u.index(f.of)] = 1.0 - a
+            else:
+                drive[row, names_t.index(f.of)] = 1.0 - a
+        lower, upper = self.data.domain
+        low, high = self.data.range
+        half_s, mid_s = 0.5 * (upper - lower)[n_u:], 0.5 * (upper + lower)[n_u:]
+        half_u, mid_u = 0.5 * (upper - lower)[:n_u], 0.5 * (upper + lower)[:n_u]
+        half_t, mid_t = 0.5 * (high - low), 0.5 * (high + low)
+        offset = (shift @ mid_s + drive @ mid_t + outer @ mid_u - mid_s) / half_s
+        return (
+            shift * half_s / half_s[:, None],
+            drive * half_t / half_s[:, None],
+            outer * half_u / half_s[:, None],
+            offset,
+        )
+
+    def segments(self, data: Dataset, layout: Layout, *, horizon: int, count: int, seed: int) -> FreeRun:
+        """Draw `count` segments of `horizon` steps from the runs of `data`."""
+        h, rng = self.history, np.random.default_rng([seed, 1])
+        runs = split_runs(data)
+        steps = min(horizon, min(len(run.X) for run in runs))
+        room = np.array([len(run.X) - steps + 1 for run in runs])
+        owner = np.sort(rng.choice(len(runs), count, p=room / room.sum()))
+        phi, target = [], []
+        for i, run in enumerate(runs):
+            starts = rng.integers(0, room[i], int(np.sum(owner == i)))
+            at = (starts[:, None] + np.arange(steps)).ravel()
+            X, T = h.rows(run.X, run.Y, at)
+            phi.append(X.reshape(len(starts), steps, -1))
+            target.append(T.reshape(len(starts), steps, -1))
+        features = np.moveaxis(to_unit(np.concatenate(phi), *self.data.domain), 1, 0)
+        targets = np.moveaxis(to_unit(np.concatenate(target), *self.data.range), 1, 0)
+        n_u = len(h.signals) * (1 + h.input_lags)
+        return FreeRun(
+            layout, np.ascontiguousarray(features[:, :, :n_u]), np.ascontiguousarray(targets),
+            np.ascontiguousarray(features[0, :, n_u:]), *self.matrices,
+        )  # fmt: skip
