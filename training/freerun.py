@@ -29,7 +29,10 @@ _RUNAWAY = 50.0  # scaled outputs beyond this have left the data for good
 
 @dataclass(frozen=True)
 class FreeRun:
-    """Segments in scaled units: U (steps, n, n_u') with lagged inputs beside, T (steps, n, n_t), first state (n, n_s)."""
+    """n segments in scaled units: U (steps, n, now and lagged inputs), T (steps, n, targets), `first` state (n, n_s).
+
+    The state follows s' = shift s + drive t + outer u + offset (see `Recursion`).
+    """
 
     layout: Layout
     U: Array

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from training.fit import fit_ffnn, run_levenberg
 from training.freerun import Recursion
 from training.network import Layout
 from training.progress import bar
-from training.scaled import Scaled, scale
+from training.scaled import scale
 
 Array = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ class MemoryConfig:
     outputs come back, `segments` stretches of `horizon` steps fit it in free run for up to `iterations` steps.
     """
 
-    network: FfnnConfig = FfnnConfig(hidden=(12,), restarts=3, iterations=500)
+    network: FfnnConfig = field(default_factory=lambda: FfnnConfig(hidden=(12,), restarts=3, iterations=500))
     rows: int = 4000
     horizon: int = 100
     segments: int = 100
@@ -79,8 +79,8 @@ def fit_ffnn_memory(
     history.check(valid)
     seed = config.network.seed
     limits = _limits(history, train, domain, bounds)
-    rows = history.table(train, rows=config.rows, seed=seed)
-    check = history.table(valid, rows=config.rows, seed=seed + 1)
+    rows = _distinct(history.table(train, rows=config.rows, seed=seed))
+    check = _distinct(history.table(valid, rows=config.rows, seed=seed + 1), besides=rows)
     place = None if folder is None else Path(folder)
     net = fit_ffnn(
         rows, check, config.network, domain=limits.features, folder=None if place is None else place / "one_step",
@@ -94,8 +94,20 @@ def fit_ffnn_memory(
     if not history.feedback or config.iterations == 0:
         return first
     refined = _free_run(train, recursion, layout, theta, config, place, resume, progress)
-    second = _assemble(recursion, layout, refined, limits, net.origin | {"free_run": True})
+    second = _assemble(recursion, layout, refined, limits, {**net.origin, "free_run": True})
     return min((first, second), key=lambda model: free_run_error(model, valid))
+
+
+def _distinct(data: Dataset, besides: Dataset | None = None) -> Dataset:
+    """Drop repeated rows, also those of `besides`: a system at rest gives the same one over and over, in every run."""
+    seen = set() if besides is None else {row.tobytes() for row in np.ascontiguousarray(besides.X)}
+    keep = []
+    for i, row in enumerate(np.ascontiguousarray(data.X)):
+        key = row.tobytes()
+        if key not in seen:
+            seen.add(key)
+            keep.append(i)
+    return data.take(keep)
 
 
 def free_run_error(model: Memory, data: Dataset) -> float:

@@ -1,0 +1,130 @@
+"""Choose by validation error: the architecture of a network, the history of a model with memory."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from numpy.typing import ArrayLike
+
+from mor.dataset import Dataset
+from mor.ffnn import Ffnn
+from mor.history import History
+from mor.memory import Memory
+from rt_runtime.errors import ConfigError
+from training.config import FfnnConfig
+from training.fit import fit_ffnn
+from training.memory import MemoryConfig, fit_ffnn_memory, free_run_error
+from training.progress import bar
+from training.scaled import Samples
+
+Model = TypeVar("Model", Ffnn, Memory)
+
+
+@dataclass(frozen=True)
+class Selection(Generic[Model]):
+    """The best model and the results table: one row of plain values a candidate, `chosen` marks the best."""
+
+    model: Model
+    table: list[dict[str, Any]]
+
+
+def select_ffnn(
+    train: Samples,
+    valid: Samples,
+    config: FfnnConfig | None = None,
+    *,
+    hidden: Sequence[Sequence[int]] = ((5,), (10,), (20,), (10, 10)),
+    activations: Sequence[str] = ("tanh",),
+    seeds: Sequence[int] = (0,),
+    domain: tuple[ArrayLike, ArrayLike] | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: bool = False,
+) -> Selection[Ffnn]:
+    """Fit every combination of hidden sizes, activations and seeds; the smallest validation error wins.
+
+    The error is the mean squared error of outputs scaled to [-1, 1]. All else is taken from `config`; `folder` gets
+    one subfolder a candidate.
+    """
+    base = config or FfnnConfig()
+    candidates = [
+        replace(base, hidden=tuple(sizes), activation=activation, seed=seed)
+        for sizes in hidden
+        for activation in activations
+        for seed in seeds
+    ]
+    if not candidates:
+        raise ConfigError("hidden, activations and seeds of select_ffnn must each name at least one, got none.")
+    models, table = [], []
+    with bar(progress, len(candidates), "select network") as update:
+        for i, candidate in enumerate(candidates):
+            layers = "-".join(map(str, candidate.hidden))
+            update(i, f"{layers} {candidate.activation}, seed {candidate.seed}")
+            place = None
+            if folder is not None:
+                place = Path(folder) / f"{layers}_{candidate.activation}_{candidate.seed}"
+            began = time.perf_counter()
+            model = fit_ffnn(train, valid, candidate, domain=domain, folder=place, resume=resume)
+            models.append(model)
+            table.append(
+                {
+                    "hidden": list(candidate.hidden),
+                    "activation": candidate.activation,
+                    "seed": candidate.seed,
+                    "parameters": model.n_parameters,
+                    "effective_parameters": model.origin.get("effective_parameters"),
+                    "train_mse": model.origin["train_mse"],
+                    "valid_mse": model.origin["valid_mse"],
+                    "seconds": time.perf_counter() - began,
+                }
+            )
+    return _best(models, table, "valid_mse")
+
+
+def select_history(
+    train: Dataset,
+    valid: Dataset,
+    histories: Sequence[History],
+    config: MemoryConfig | None = None,
+    *,
+    domain: tuple[ArrayLike, ArrayLike] | None = None,
+    bounds: tuple[ArrayLike, ArrayLike] | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: bool = False,
+) -> Selection[Memory]:
+    """Fit one network a history (lags, filters, time constants); the smallest free-run error on `valid` wins."""
+    if not histories:
+        raise ConfigError("histories of select_history must name at least one, got none.")
+    models, table = [], []
+    with bar(progress, len(histories), "select memory") as update:
+        for i, history in enumerate(histories):
+            filters = [[f.of, f.time_constant] for f in history.filters]
+            update(i, f"{history.input_lags} and {history.output_lags} lags, {len(filters)} filters")
+            place = None if folder is None else Path(folder) / f"history_{i}"
+            began = time.perf_counter()
+            model = fit_ffnn_memory(
+                train, valid, history, config, domain=domain, bounds=bounds, folder=place, resume=resume
+            )
+            models.append(model)
+            table.append(
+                {
+                    "input_lags": history.input_lags,
+                    "output_lags": history.output_lags,
+                    "filters": filters,
+                    "free_run_nrmse": free_run_error(model, valid),
+                    "multiply_adds": model.cost,
+                    "seconds": time.perf_counter() - began,
+                }
+            )
+    return _best(models, table, "free_run_nrmse")
+
+
+def _best(models: Sequence[Model], table: list[dict[str, Any]], score: str) -> Selection[Model]:
+    best = min(range(len(table)), key=lambda i: (table[i][score], i))
+    return Selection(models[best], [{**row, "chosen": i == best} for i, row in enumerate(table)])
