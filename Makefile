@@ -39,8 +39,9 @@ build/cpp/.built: $(VENV)/.packages $(CORE) $(CPP_TESTS)
 	$(VENV)/bin/cmake --build build/cpp
 	touch $@
 
+# The tests run side by side already: threads of the linear algebra would stand in their way.
 pytest: build
-	$(PY) -m pytest $(PYTEST_ARGS)
+	OPENBLAS_NUM_THREADS=1 $(PY) -m pytest $(PYTEST_ARGS)
 
 # ASan + UBSan over the C++ tests.
 sanitize: $(VENV)/.packages
