@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mor.trajectory import Trajectory
 from rt_runtime import Table
 from rt_runtime.checks import Floats, finite_array, positive
 from rt_runtime.errors import ConfigError
@@ -65,6 +66,10 @@ class Excitation:
     def block(self) -> Table:
         """Return the block that gives the signal out in a loop, by linear interpolation, the last value afterwards."""
         return Table(self.time, self.values)
+
+    def trajectory(self, name: str | None = None) -> Trajectory:
+        """Return the signal as a trajectory with one column, as a hybrid model takes it; `name` of the column."""
+        return Trajectory(self.time, self.values, {name or self.name: self.unit})
 
     def scaled(self, factor: float) -> Excitation:
         """Multiply all values."""

@@ -10,6 +10,7 @@ from mor.models.actuators import ServoHydraulic
 from mor.models.frame import plane_frame
 from mor.structure import Structure
 from mor.transfer import TransferFunction
+from rt_runtime import StateSpace
 from rt_runtime.errors import ConfigError
 
 RATE = 4096.0
@@ -33,10 +34,11 @@ class Specimen:
     damping: float = 2 * 0.0097 * (1.19e6 * 29.13) ** 0.5
     stiffness: float = 1.19e6
 
-    def difference_weights(self, dt: float) -> tuple[float, float, float]:
-        """Return weights of x_k, x_{k-1}, x_{k-2} for m x'' + c x' + k x by backward differences of step `dt`."""
+    def block(self, dt: float) -> StateSpace:
+        """Return the block x -> f = m (x_k - 2 x_{k-1} + x_{k-2}) / dt^2 + c (x_k - x_{k-1}) / dt + k x_k."""
         m, c = self.mass / dt**2, self.damping / dt
-        return m + c + self.stiffness, -2 * m - c, m
+        shift, entry = [[0.0, 0.0], [1.0, 0.0]], [[1.0], [0.0]]  # the state is (x_{k-1}, x_{k-2})
+        return StateSpace(shift, entry, [[-2 * m - c, m]], [[m + c + self.stiffness]], dt=dt, method="discrete")
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +93,15 @@ def benchmark_frame(case: int) -> BenchmarkFrame:
     floor_mass, damping_ratio = CASES[case]
     structure = benchmark_structure(floor_mass=floor_mass, damping_ratio=damping_ratio)
     return BenchmarkFrame(case, structure, Specimen(), ServoHydraulic())
+
+
+def sample_controller_block(dt: float) -> StateSpace:
+    """Return the public controller as one block: inputs target and measured, output command; bilinear rule at `dt`."""
+    lead, pi = (part.discretise(dt, "tustin") for part in sample_controller())
+    A = np.block([[lead.A, np.zeros((1, 1))], [pi.B @ lead.C, pi.A]])
+    B = np.block([[lead.B, np.zeros((1, 1))], [pi.B @ lead.D, -pi.B]])
+    C, D = np.hstack([pi.D @ lead.C, pi.C]), np.hstack([pi.D @ lead.D, -pi.D])
+    return StateSpace(A, B, C, D, dt=dt, method="discrete")
 
 
 def sample_controller() -> tuple[TransferFunction, TransferFunction]:

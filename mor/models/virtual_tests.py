@@ -8,8 +8,7 @@ import numpy as np
 
 from mor.excitation.sampled import Excitation
 from mor.metrics_tracking import BenchmarkIndices, benchmark_indices
-from mor.models.benchmark_frame import NOISE, RATE, BenchmarkFrame, sample_controller
-from mor.transfer import StateSpaceMatrices
+from mor.models.benchmark_frame import NOISE, RATE, BenchmarkFrame, sample_controller_block
 from rt_runtime import Delay, Gain, Loop, Noise, Record, StateSpace, Sum, previous
 from rt_runtime.errors import ConfigError
 
@@ -19,13 +18,7 @@ REFERENCE = ("reference_1", "reference_2", "reference_3")
 
 def add_sample_controller(loop: Loop) -> None:
     """Add the public controller: a phase lead on `target`, minus `measured`, through a PI to `command`."""
-    dt = 1 / loop.rate
-    lead, pi = (part.discretise(dt, "tustin") for part in sample_controller())
-    loop.signal("lead", unit="m")
-    loop.signal("error", unit="m")
-    loop.add("lead", _sampled(lead), inputs=["target"], outputs=["lead"])
-    loop.add("error", Sum("+-"), inputs=["lead", "measured"], outputs=["error"])
-    loop.add("pi", _sampled(pi), inputs=["error"], outputs=["command"])
+    loop.add("pi", sample_controller_block(1 / loop.rate), inputs=["target", "measured"], outputs=["command"])
 
 
 def benchmark_loop(
@@ -59,10 +52,7 @@ def benchmark_loop(
     loop.add("encoder", Sum("++"), inputs=["position", "displacement_noise"], outputs=["measured"])
     add_controller(loop)
 
-    now, before, earlier = frame.specimen.difference_weights(dt)
-    shift, entry = [[0.0, 0.0], [1.0, 0.0]], [[1.0], [0.0]]  # the state is (x_{k-1}, x_{k-2})
-    differences = StateSpace(shift, entry, [[before, earlier]], [[now]], dt=dt, method="discrete")
-    loop.add("specimen", differences, inputs=["position"], outputs=["force"])
+    loop.add("specimen", frame.specimen.block(dt), inputs=["position"], outputs=["force"])
     loop.add("load_cell", Sum("++"), inputs=["force", "force_noise"], outputs=["feedback"])
     return loop
 
@@ -115,7 +105,3 @@ def _add_frames(
     pull = np.array([1.0, -1.0])  # the feedback is the force on the specimen: it pulls the floor back
     block = StateSpace(part.A, part.B * pull, part.C[rows], part.D[rows] * pull, dt=dt, method=method)
     loop.add("numerical", block, inputs=["ground", previous("feedback")], outputs=outputs)
-
-
-def _sampled(m: StateSpaceMatrices) -> StateSpace:
-    return StateSpace(m.A, m.B, m.C, m.D, dt=m.dt, method="discrete")
