@@ -14,6 +14,12 @@ from mor.designs import sobol as sobol
 from mor.evaluable import Evaluable as Evaluable
 from mor.evaluable import FunctionModel as FunctionModel
 from mor.ffnn import Ffnn as Ffnn
+from mor.functions import ReferenceFunction as ReferenceFunction
+from mor.functions import borehole as borehole
+from mor.functions import brake_map as brake_map
+from mor.functions import ishigami as ishigami
+from mor.functions import short_column as short_column
+from mor.functions import sobol_g as sobol_g
 from mor.hybrid import HybridModel as HybridModel
 from mor.hybrid import TransferSystem as TransferSystem
 from mor.marginals import Beta as Beta
@@ -32,6 +38,8 @@ from mor.metrics_tracking import Tracking as Tracking
 from mor.metrics_tracking import tracking as tracking
 from mor.ode import OdeSystem as OdeSystem
 from mor.ode import ode as ode
+from mor.pce import Pce as Pce
+from mor.pce_fit import fit_pce as fit_pce
 from mor.ports import Parameter as Parameter
 from mor.ports import Port as Port
 from mor.reduced import ReducedModel as ReducedModel

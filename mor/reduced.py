@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import tempfile
 import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mor.ports import Port, as_ports
 from rt_runtime.errors import ConfigError
+from rt_runtime.files import write_file
 
 Array = NDArray[np.float64]
 Arrays = Mapping[str, NDArray[Any]]
@@ -162,16 +162,7 @@ class ReducedModel(ABC):
         content = io.BytesIO()
         header = json.dumps({"format": FORMAT, **self.header()}, allow_nan=False).encode()
         np.savez(content, allow_pickle=False, header=np.frombuffer(header, np.uint8), **self.arrays())
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content.getvalue())
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(name, target)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_file(target, content.getvalue())
         return target
 
     @classmethod

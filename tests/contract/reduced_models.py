@@ -6,10 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 
+from mor.dataset import Dataset
+from mor.designs import lhs
 from mor.ffnn import Ffnn
+from mor.marginals import LogNormal, Normal, Uniform
 from mor.memory import Memory
+from mor.pce import Pce
+from mor.pce_fit import fit_pce
 from mor.ports import Port
 from mor.reduced import ReducedModel, as_domain
+from mor.space import ParameterSpace
 from tests.reference.linear_model import Linear
 
 FORCE, SPEED, TORQUE = Port("F_br", "N"), Port("w_rw", "rad/s"), Port("tau_rw", "N m")
@@ -51,8 +57,29 @@ def memory_of_ffnn() -> Memory:
     return Memory.around(step, (FORCE,), dt=1e-3, input_lags=1, output_lags=2, bounds=(0.0, 130.0))
 
 
+def pce() -> Pce:
+    """Uniform, normal and lognormal inputs, two outputs."""
+    space = ParameterSpace({"a": Uniform(-1.0, 3.0, unit="m"), "b": Normal(2.0, 0.5), "c": LogNormal(0.1, 0.3)})
+    X = lhs(space, 90, seed=1).points
+    Y = np.column_stack([np.sin(X[:, 0]) * X[:, 1] + np.log(X[:, 2]), X[:, 0] ** 2 - X[:, 1] * X[:, 2]])
+    return fit_pce(Dataset(X, Y, space.ports, {"p": "N", "q": "m"}), space)
+
+
+def memory_of_pce() -> Memory:
+    """A saturating first-order lag y_k = 0.8 y_{k-1} + 0.2 tanh(F_k / 20) w_k."""
+    names = ("F_br", "w_rw", "tau_rw_lag1")
+    laws = (Uniform(0.0, 50.0, unit="N"), Uniform(0.0, 49.0, unit="rad/s"), Uniform(0.0, 60.0, unit="N m"))
+    space = ParameterSpace(dict(zip(names, laws, strict=True)))
+    X = lhs(space, 80, seed=2).points
+    y = 0.8 * X[:, 2] + 0.2 * np.tanh(X[:, 0] / 20.0) * X[:, 1]
+    step = fit_pce(Dataset(X, y, space.ports, [TORQUE]), space)
+    return Memory.around(step, (FORCE, SPEED), dt=1e-3, input_lags=0, output_lags=1, bounds=(0.0, 60.0))
+
+
 MODELS: dict[str, Callable[[], ReducedModel]] = {
     "linear": linear,
+    "pce": pce,
+    "memory of pce": memory_of_pce,
     "memory of linear": memory_of_linear,
     "ffnn": ffnn,
     "memory of ffnn": memory_of_ffnn,

