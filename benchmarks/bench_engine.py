@@ -62,9 +62,7 @@ def against_one_function(hand: ctypes.CDLL, ticks: int, repeats: int) -> dict[st
 
     def by_hand() -> None:
         x = np.array([1e-3, 0, 0, 0, 0, 0])
-        hand.linear_delay_record(
-            pointer(a), pointer(b), pointer(c), pointer(x), ctypes.c_int64(ticks), pointer(frames)
-        )
+        hand.linear_delay_record(pointer(a), pointer(b), pointer(c), pointer(x), ctypes.c_int64(ticks), pointer(frames))
 
     def in_the_loop() -> None:
         core.reset()

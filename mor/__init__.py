@@ -1,5 +1,7 @@
 """Describe full-order models, sample them, fit reduced models and judge them."""
 
+from mor.campaign import QuantityModel as QuantityModel
+from mor.campaign import SimulationModel as SimulationModel
 from mor.campaign import Store as Store
 from mor.campaign import run_design as run_design
 from mor.control_design import prediction_model as prediction_model

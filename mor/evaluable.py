@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import json
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -25,18 +26,15 @@ class Evaluable(Protocol):
     """A model that a campaign evaluates on a design; full-order models and hybrid models are such.
 
     It must be picklable when it is sent to other machines (executor "dask://..."); worker processes of this machine
-    are forked and take it as it is. `evaluate` must not depend on what was evaluated before.
+    are forked and take it as it is. `evaluate` must not depend on what was evaluated before. A model that returns
+    numbers says their names and units in an attribute `outputs`, a tuple of ports; without it, units are empty.
     """
 
     @property
     def name(self) -> str:
         """Name shown to the user."""
 
-    @property
-    def outputs(self) -> tuple[Port, ...]:
-        """Names and units of the numbers that `evaluate` returns; empty when it returns a Trajectory alone."""
-
-    def identity(self) -> Mapping[str, Any]:
+    def identity(self) -> Mapping[str, Any] | str:
         """Return what decides the results, as plain values (JSON): name, fixed parameters, version, code hash.
 
         Stored with a campaign and compared when it is resumed: a model that changed is refused by the store.
@@ -106,13 +104,33 @@ class FunctionModel:
             ) from None
 
 
+def outputs_of(model: Evaluable) -> tuple[Port, ...]:
+    """Return names and units of the numbers that a model returns, as far as it says them."""
+    return tuple(getattr(model, "outputs", ()))
+
+
+def plain_identity(model: Evaluable) -> dict[str, Any]:
+    """Return name, version of this software and identity of a model as plain values, as a store compares them."""
+    own = model.identity()
+    identity = {"name": model.name, "software": software_version()}
+    identity |= {"identity": own} if isinstance(own, str) else own
+    try:
+        plain: dict[str, Any] = json.loads(json.dumps(identity))
+    except TypeError as error:
+        raise ConfigError(f"identity of {model.name} must hold plain values (JSON): {error}.") from None
+    return plain
+
+
 def as_evaluable(model: Evaluable | Callable[..., Any]) -> Evaluable:
     """Return the model itself, or wrap a plain function."""
     if isinstance(model, Evaluable):
         return model
     if callable(model):
         return FunctionModel(model)
-    raise ConfigError(f"model of run_design must have name, outputs, identity and evaluate, got {model!r}.")
+    raise ConfigError(
+        f"model of run_design must be a function or have name, identity and evaluate, got {model!r}; "
+        "a substructure becomes such a model by SimulationModel."
+    )
 
 
 def code_hash(*sources: Callable[..., Any] | type) -> str:
@@ -192,7 +210,7 @@ def _sorted_result(model: Evaluable, result: object) -> tuple[dict[str, float], 
                 raise ConfigError(f"Output '{name}' of {model.name} must be a number, got {value!r:.80}.") from None
     elif trajectory is None:
         raise ConfigError(f"Result of {model.name} must be a mapping or a Trajectory, got {type(result).__name__}.")
-    expected = [port.name for port in model.outputs]
+    expected = [port.name for port in outputs_of(model)]
     if expected and set(expected) != set(numbers):
         raise ConfigError(
             f"Result of {model.name} must have the outputs {', '.join(expected)}, got {', '.join(numbers) or 'none'}."

@@ -46,7 +46,7 @@ class Journal:
         try:
             while done < len(data):
                 done += os.pwrite(self._file, data[done:], self._size + done)
-            os.fsync(self._file)
+            os.fdatasync(self._file)
         except OSError:
             os.ftruncate(self._file, self._size)
             raise

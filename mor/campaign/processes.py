@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 import multiprocessing
 import os
 import pickle
@@ -21,7 +22,8 @@ from mor.evaluable import Evaluable, Failure, Outcome, evaluate_sample
 
 Task = tuple[int, dict[str, float]]
 
-SHORT = 0.2  # s; workers of shorter samples get the next one before they ask, so that they never wait for the disk
+SHORT = 0.2  # s; workers of shorter samples get the next ones before they ask, so that they never wait for the disk
+AHEAD = 0.05  # s of work that lies ready for such a worker
 _PR_SET_PDEATHSIG = 1
 
 
@@ -43,7 +45,7 @@ def run_processes(
     mean = SHORT
     try:
         while True:
-            _hand_out(waiting, team, depth=2 if mean < SHORT else 1)
+            _hand_out(waiting, team, mean)
             busy = [worker for worker in team if worker.tasks]
             if not busy:
                 return
@@ -66,14 +68,15 @@ def run_processes(
                 team[place] = _Worker(model)
             if batch:
                 mean = sum(outcome.seconds for _, outcome in batch) / len(batch)
-                _hand_out(waiting, team, depth=2 if mean < SHORT else 1)
+                _hand_out(waiting, team, mean)
                 yield batch
     finally:
         for worker in team:
             worker.stop("")
 
 
-def _hand_out(waiting: deque[Task], team: list[_Worker], depth: int) -> None:
+def _hand_out(waiting: deque[Task], team: list[_Worker], mean: float) -> None:
+    depth = 1 if mean >= SHORT else 1 + min(7, math.ceil(AHEAD / max(mean, 1e-9)))
     for level in range(1, depth + 1):
         for worker in team:
             if waiting and len(worker.tasks) < level and not worker.broken:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mor.campaign.cluster import run_cluster
+from mor.campaign.models import SimulationModel
 from mor.campaign.processes import Task, run_processes, run_serial
 from mor.campaign.progress import Progress
 from mor.campaign.store import Store
@@ -44,7 +45,7 @@ def run_design(
     Returns parameters and outputs of the finished samples, in the order of the design.
     """
     subject = as_evaluable(model)
-    if isinstance(subject, FunctionModel):
+    if isinstance(subject, FunctionModel | SimulationModel):
         subject.check_parameters(design.space.names)
     run = _executor(executor, workers, timeout)
     with Store.writing(store, subject, design) as kept:

@@ -25,7 +25,7 @@ from mor.campaign.journal import Journal, read_journal
 from mor.campaign.lock import locked
 from mor.dataset import Dataset
 from mor.designs import Design
-from mor.evaluable import Evaluable, Failure, Outcome, software_version
+from mor.evaluable import Evaluable, Failure, Outcome, outputs_of, plain_identity
 from mor.netcdf import read_netcdf, write_netcdf
 from mor.ports import Port
 from mor.space import ParameterSpace, text_table
@@ -223,7 +223,7 @@ class Store:
 
     def _check(self, model: Evaluable, design: Design) -> None:
         problems = []
-        stored, given = self.campaign["model"], _plain(model)
+        stored, given = self.campaign["model"], plain_identity(model)
         for key in sorted({*stored, *given}):
             if stored.get(key) != given.get(key):
                 problems.append(
@@ -266,9 +266,8 @@ def saying_what_failed(path: Path) -> Iterator[None]:
 def _create(path: Path, model: Evaluable, design: Design) -> None:
     campaign = {
         "format": FORMAT,
-        "software": software_version(),
-        "model": _plain(model),
-        "outputs": [[port.name, port.unit] for port in model.outputs],
+        "model": plain_identity(model),
+        "outputs": [[port.name, port.unit] for port in outputs_of(model)],
     }
     _write_campaign(path, design, campaign)
 
@@ -283,15 +282,6 @@ def _write_campaign(path: Path, design: Design, campaign: dict[str, Any]) -> Non
         write_netcdf(path / file, points, {})
         campaign["design"] = {"file": file, "hash": digest, "made": design.made, "space": space}
         write_file(path / "campaign.json", json.dumps(campaign, indent=1, allow_nan=True) + "\n")
-
-
-def _plain(model: Evaluable) -> dict[str, Any]:
-    identity = {"name": model.name, **model.identity()}
-    try:
-        plain: dict[str, Any] = json.loads(json.dumps(identity))
-    except TypeError as error:
-        raise ConfigError(f"identity of {model.name} must hold plain values (JSON): {error}.") from None
-    return plain
 
 
 def _hash(space: object, unit: npt.NDArray[np.float64]) -> str:

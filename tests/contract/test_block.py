@@ -59,7 +59,9 @@ KINDS = {
     "noise": lambda: Noise([1.0, 2.0], seed=9),
     "extrapolator": lambda: Extrapolator(order=3, spacing=2, leads=[1.0, 2.0], channels=2),
     "kalman": lambda: KalmanFilter(LAG),
-    "mpc": lambda: Mpc(LAG, Horizon(6, 3.0, 0.1, control=4, bounds=(-1.5, 1.5), rate_limit=0.4, rate_unit="per interval")),
+    "mpc": lambda: Mpc(
+        LAG, Horizon(6, 3.0, 0.1, control=4, bounds=(-1.5, 1.5), rate_limit=0.4, rate_unit="per interval")
+    ),
     "adaptive_mpc": lambda: AdaptiveMpc(Identification([-0.9], [0.1]), Horizon(6, 3.0, 0.1, bounds=(-1.5, 1.5)), dt=DT),
     "pi_lead": lambda: PiLead(2.0, 95.0, dt=DT, bounds=(-1.0, 1.0)),
     "model_based": lambda: ModelBased(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mor import ParameterSpace, Uniform, extend, lhs, sobol
@@ -13,7 +13,6 @@ def flat(d: int) -> ParameterSpace:
     return ParameterSpace({f"x{i}": Uniform(0, 1) for i in range(d)})
 
 
-@settings(max_examples=40, deadline=None)
 @given(n=st.integers(1, 40), d=st.integers(1, 6), seed=st.integers(0, 2**31), spread=st.booleans())
 def test_every_slice_of_a_latin_hypercube_holds_one_point(n: int, d: int, seed: int, spread: bool) -> None:
     unit = lhs(flat(d), n, seed=seed, criterion="maximin" if spread else None).unit
@@ -21,7 +20,6 @@ def test_every_slice_of_a_latin_hypercube_holds_one_point(n: int, d: int, seed: 
     np.testing.assert_array_equal(np.sort(np.floor(unit * n), axis=0), np.tile(np.arange(n)[:, None], d))
 
 
-@settings(max_examples=25, deadline=None)
 @given(n=st.integers(1, 15), factor=st.integers(1, 3), d=st.integers(1, 5), seed=st.integers(0, 2**31))
 def test_a_latin_hypercube_multiplied_is_one_again(n: int, factor: int, d: int, seed: int) -> None:
     unit = extend(lhs(flat(d), n, seed=seed), factor * n, seed=seed + 1).unit
@@ -29,7 +27,6 @@ def test_a_latin_hypercube_multiplied_is_one_again(n: int, factor: int, d: int, 
     np.testing.assert_array_equal(np.sort(np.floor(unit * total), axis=0), np.tile(np.arange(total)[:, None], d))
 
 
-@settings(max_examples=25, deadline=None)
 @given(m=st.integers(0, 9), d=st.integers(1, 8), seed=st.integers(0, 2**31), scramble=st.booleans())
 def test_each_axis_of_a_sobol_net_is_stratified(m: int, d: int, seed: int, scramble: bool) -> None:
     """2^m points, from a start that is a multiple of 2^m, put one point into each of 2^m slices of each axis."""

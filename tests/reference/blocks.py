@@ -34,6 +34,7 @@ def rk4(f, x: Floats, u0: Floats, u1: Floats, t: float, dt: float, substeps: int
     """Classical Runge-Kutta over one tick; the input runs linearly from u0 to u1. f(t, x, u) -> dx/dt."""
     h = dt / substeps
     for s in range(substeps):
+
         def u(w: float, s: int = s) -> Floats:
             return u0 + (s + w) / substeps * (u1 - u0)
 

@@ -13,9 +13,7 @@ from mor.transfer import TransferFunction
 def test_cart_and_pendulum() -> None:
     """Seven states at 1024 Hz, with the printed sign of the pendulum and the output gain 1.0261."""
     specimen = TransferFunction([0.5, 0.0007823, 8.058], [1.0, 0.001963, 15.07, 0.007, 0.0])
-    plant = companion(
-        PENDULUM_HYDRAULIC.around(specimen), subdiagonal=[1024, 512, 256, 256, 16, 16], input_gain=16.0
-    )
+    plant = companion(PENDULUM_HYDRAULIC.around(specimen), subdiagonal=[1024, 512, 256, 256, 16, 16], input_gain=16.0)
     model = prediction_model(plant, 1 / 1024)
     A = np.array(
         [

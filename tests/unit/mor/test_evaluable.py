@@ -86,7 +86,9 @@ def test_a_model_that_breaks_the_contract() -> None:
 def test_messages() -> None:
     with pytest.raises(ConfigError, match="function of FunctionModel must be callable, got 3"):
         FunctionModel(3)  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="model of run_design must have name, outputs, identity and evaluate, got 3"):
+    with pytest.raises(
+        ConfigError, match="model of run_design must be a function or have name, identity and evaluate, got 3; a sub"
+    ):
         as_evaluable(3)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="torque must take the parameters F, v of the design by name"):
         FunctionModel(torque).check_parameters(["F", "v"])

@@ -102,7 +102,9 @@ def test_generalized_alpha_damps_low_modes_least() -> None:
     """At equal damping of high modes (rho = 0.6), Chung and Hulbert's comparison."""
     rho = 0.6
     alpha = (rho - 1) / (rho + 1)
-    loss = [1 - radius(c, 0.6) for c in (generalized_coefficients(rho), hht_coefficients(alpha), wbz_coefficients(alpha))]
+    loss = [
+        1 - radius(c, 0.6) for c in (generalized_coefficients(rho), hht_coefficients(alpha), wbz_coefficients(alpha))
+    ]
     assert 0 < loss[0] < loss[1] < loss[2]
 
 
@@ -241,7 +243,10 @@ GO = dict(dt=0.01, steps=10)
         (lambda: newmark(FRAME, None, dt=0.01), "steps of newmark must be given"),
         (lambda: newmark(FRAME, None, dt=0.0, steps=3), "dt of newmark must be a positive number"),
         (lambda: newmark(FRAME, None, **GO, gamma=0.4), "gamma of newmark must be at least 0.5"),
-        (lambda: newmark(FRAME, np.zeros((5, 3)), dt=0.01), r"load of newmark must have shape \(any, 2\), got \(5, 3\)"),
+        (
+            lambda: newmark(FRAME, np.zeros((5, 3)), dt=0.01),
+            r"load of newmark must have shape \(any, 2\), got \(5, 3\)",
+        ),
         (lambda: newmark(FRAME, np.zeros((5, 2)), dt=0.01, steps=9), "got 5"),
         (lambda: newmark(FRAME, np.full((5, 2), np.nan), dt=0.01), "load of newmark must be finite"),
         (lambda: newmark(FRAME, None, **GO, initial=([0.0], [0.0])), r"initial of newmark must have shape \(2\)"),

@@ -25,7 +25,10 @@ CASES = [
     (lambda: space(dt=0.0), r"dt of StateSpace must be a positive number, got 0\.0\."),
     (lambda: space(dt=float("nan")), r"dt of StateSpace must be a positive number, got nan\."),
     (lambda: space(initial=[1.0]), r"initial of StateSpace must have shape \(2\), got \(1,\)\."),
-    (lambda: space(method="euler"), r"method of StateSpace must be one of 'zoh', 'foh', 'rk4', 'discrete', got 'euler'"),
+    (
+        lambda: space(method="euler"),
+        r"method of StateSpace must be one of 'zoh', 'foh', 'rk4', 'discrete', got 'euler'",
+    ),
     (lambda: space(update="middle"), r"update of StateSpace must be one of 'end', 'start', got 'middle'\."),
     (lambda: space(D=np.ones((2, 1)), update="start"), r"D of StateSpace must be zero .* when update is 'start'"),
     (lambda: space(method="rk4", substeps=0), r"substeps of StateSpace must be a whole number of at least 1, got 0\."),
@@ -34,7 +37,10 @@ CASES = [
         lambda: Ode(8, n_in=0, n_out=1, initial=[0.0], dt=0.1, hold="foh"),
         r"update of Ode must be 'start' with hold 'foh', got 'end'\.",
     ),
-    (lambda: Ode(8, n_in=-1, n_out=1, initial=[0.0], dt=0.1), r"n_in of Ode must be a whole number of at least 0, got -1"),
+    (
+        lambda: Ode(8, n_in=-1, n_out=1, initial=[0.0], dt=0.1),
+        r"n_in of Ode must be a whole number of at least 0, got -1",
+    ),
     (lambda: Table([0.0, 2.0, 1.0], [1, 2, 3]), r"times of Table must increase strictly, got 2 then 1 at row 2; sort"),
     (lambda: Table([0.0, 1.0], [1.0, np.nan]), r"values of Table must be finite, got nan at index \(1, 0\)\."),
     (lambda: Table([0.0, np.inf], [1.0, 2.0]), r"times of Table must be finite, got inf at index \(1\)\."),

@@ -58,7 +58,9 @@ def test_horizon(change: dict, message: str) -> None:
 
 
 def test_several_problems_are_named_at_once() -> None:
-    with pytest.raises(ConfigError, match=r"Mpc has 3 problems:\n  1\. control .*\n  2\. move_weight .*\n  3\. rate_limit"):
+    with pytest.raises(
+        ConfigError, match=r"Mpc has 3 problems:\n  1\. control .*\n  2\. move_weight .*\n  3\. rate_limit"
+    ):
         Mpc(MODEL, Horizon(**(GOOD | {"control": 11, "move_weight": -1.0, "rate_limit": 0.1})))
 
 
@@ -100,9 +102,15 @@ def test_models() -> None:
         ({"b": [1.0, -1.0]}, r"b of Identification must have a static gain other than zero"),
         ({"drift": -1.0}, r"drift of Identification must not be negative, got -1"),
         ({"forgetting": 1.5}, r"forgetting of Identification must lie in \(0, 1\], got 1.5"),
-        ({"covariance_cap": 1.0}, r"covariance_cap of Identification must be at least the trace at the start, 3, got 1"),
+        (
+            {"covariance_cap": 1.0},
+            r"covariance_cap of Identification must be at least the trace at the start, 3, got 1",
+        ),
         ({"excitation": -1.0}, r"excitation of Identification must not be negative, got -1.0"),
-        ({"bounds": ([0.0] * 3, [1.0] * 3)}, r"bounds of Identification must contain the start, got -0.9 outside \[0, 1\]"),
+        (
+            {"bounds": ([0.0] * 3, [1.0] * 3)},
+            r"bounds of Identification must contain the start, got -0.9 outside \[0, 1\]",
+        ),
     ],
 )
 def test_identification(change: dict, message: str) -> None:
@@ -160,7 +168,5 @@ def test_design() -> None:
 
 
 def test_a_mode_that_the_output_does_not_show_is_fine_when_it_decays() -> None:
-    hidden = StateSpaceMatrices(
-        np.diag([-10.0, -20.0]), np.ones((2, 1)), np.array([[1.0, 0.0]]), np.zeros((1, 1))
-    )
+    hidden = StateSpaceMatrices(np.diag([-10.0, -20.0]), np.ones((2, 1)), np.array([[1.0, 0.0]]), np.zeros((1, 1)))
     assert prediction_model(hidden, DT).n_out == 1

@@ -63,7 +63,9 @@ def test_an_exception_in_a_python_block_trips() -> None:
     loop = Loop(10.0)
     loop.signal("x")
     loop.add("sensor", PythonBlock(fails, n_in=0, n_out=1), outputs=["x"])
-    with pytest.raises(Tripped, match=r"tick 3 \(0\.3 s\): block 'sensor' could not step: ValueError: sensor unplugged\."):
+    with pytest.raises(
+        Tripped, match=r"tick 3 \(0\.3 s\): block 'sensor' could not step: ValueError: sensor unplugged\."
+    ):
         loop.run(1.0)
     loop = Loop(10.0)
     loop.signal("x")
@@ -113,7 +115,9 @@ def test_previous_of_a_value_that_is_already_fresh_is_refused() -> None:
     loop.constant("one", 1.0)
     loop.add("writer", Gain(1.0), inputs=["one"], outputs=["a"])
     loop.add("reader", Gain(1.0), inputs=[previous("a")], outputs=["b"])
-    with pytest.raises(ConfigError, match=r"Block 'reader' declares previous\('a'\) but block 'writer' writes it earlier"):
+    with pytest.raises(
+        ConfigError, match=r"Block 'reader' declares previous\('a'\) but block 'writer' writes it earlier"
+    ):
         loop.check()
 
 
@@ -136,7 +140,10 @@ BAD = [
     (lambda: signals("a", "a"), r"Signal 'a' of the loop must have a name of its own, but it is declared already\."),
     (lambda: Loop(10.0).signal("a", initial=np.nan), r"initial of signal 'a' must be finite, got nan\."),
     (lambda: Loop(10.0).add("b", 3), r"Block 'b' of the loop must be a block of rt_runtime, got 3\."),
-    (lambda: Loop(10.0).add("a b", Gain(1.0)), r"Name of a block must be letters, digits, dots and underscores, got 'a b'"),
+    (
+        lambda: Loop(10.0).add("a b", Gain(1.0)),
+        r"Name of a block must be letters, digits, dots and underscores, got 'a b'",
+    ),
     (
         lambda: signals("a").add("g", Gain(1.0), inputs=["zz"], outputs=["a"]),
         r"Signal 'zz' in the inputs of block 'g' is unknown; declare it with loop\.signal first\.",

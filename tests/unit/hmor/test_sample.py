@@ -1,0 +1,77 @@
+"""`hmor sample` and `hmor info` as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from hmor.cli import main
+from tests.unit.hmor.test_study import GOOD, write
+
+
+def hmor(*arguments: object) -> int:
+    """Run the command in this process and return its exit code."""
+    sys.argv = ["hmor", *map(str, arguments)]
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+def test_sample_then_info(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    study = write(tmp_path, GOOD + 'method = "lhs"\nn = 20\n')
+    assert hmor("sample", study, "--json") == 0
+    out, err = capfd.readouterr()
+    content = json.loads(out)
+    assert content["finished"] == 18 and content["open"] == 0 and content["kind"] == "store"
+    assert [f["by"] for f in content["failed"]] == ["exception"] * 2
+    assert content["failed"][0]["reason"] == "RuntimeError: the pad is gone"
+    assert content["failed"][0]["parameters"]["F"] > 45
+    assert (
+        content["outputs"]["tau"]["unit"] == "Nm"
+        and content["outputs"]["tau"]["max"] > content["outputs"]["tau"]["min"]
+    )
+    assert err.count("squeak") == 18
+
+    assert hmor("sample", study) == 0
+    out, err = capfd.readouterr()
+    assert "finished  18" in out and "the pad is gone" in out and "tau" in out and "squeak" not in err
+    assert hmor("sample", study, "--retry-failed", "--workers", "1") == 0
+    capfd.readouterr()
+
+    assert hmor("info", tmp_path / "brake.store") == 0
+    out, _ = capfd.readouterr()
+    assert "failed    2" in out and "uniform" in out and "rad/s" in out
+    assert hmor("info", tmp_path / "brake.store", "--json") == 0
+    out, _ = capfd.readouterr()
+    assert json.loads(out)["parameters"]["F"] == {"law": "uniform", "lower": 0.0, "upper": 50.0, "unit": "N"}
+
+
+def test_what_a_model_prints_is_not_in_the_json(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    study = write(tmp_path, GOOD.replace("timeout = 30", "") + 'method = "lhs"\nn = 2\n')
+    assert hmor("sample", study, "--executor", "serial", "--json") == 0
+    out, err = capfd.readouterr()
+    assert json.loads(out)["finished"] == 2 and "squeak" in err
+
+
+def test_bad_input_is_one_sentence_and_code_2(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert hmor("sample", tmp_path / "none.toml") == 2
+    assert capfd.readouterr().err.startswith("hmor: Study ")
+    assert hmor("info", tmp_path / "none") == 2
+    assert "PATH of hmor info must exist, found nothing at" in capfd.readouterr().err
+    assert hmor("info", tmp_path) == 2
+    assert "PATH of hmor info must be a store (folder with campaign.json)" in capfd.readouterr().err
+
+
+def test_an_interrupted_campaign_says_how_to_go_on(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mor.campaign.run_design", interrupted)
+    study = write(tmp_path, GOOD + 'method = "lhs"\nn = 20\n')
+    assert hmor("sample", study) == 130
+    assert "interrupted; finished samples are safe, run the command again to go on" in capfd.readouterr().err
