@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from mor.structure import Structure
 from rt_runtime.checks import Floats, one_of
@@ -49,22 +49,22 @@ def critical_delay(
 def _exact_delay(numerical: Structure, dof: int, specimen: Floats) -> float:
     from scipy.optimize import brentq
 
-    def loop_gain(w: float) -> complex:
-        s = 1j * w
+    def loop_gain(w: ArrayLike) -> NDArray[np.complex128]:
+        s = 1j * np.asarray(w, float)[..., None, None]
         dynamic = numerical.M * s * s + numerical.C * s + numerical.K
-        unit = np.zeros(numerical.n)
-        unit[dof] = 1.0
-        return complex(np.polyval(specimen, s) * np.linalg.solve(dynamic, unit)[dof])
+        unit = np.eye(numerical.n)[:, dof : dof + 1]
+        receptance = np.linalg.solve(dynamic, unit)[..., dof, 0]
+        return np.asarray(np.polyval(specimen, s[..., 0, 0]) * receptance)
 
     def excess(w: float) -> float:
-        return float(np.log(abs(loop_gain(w))))
+        return float(np.log(np.abs(loop_gain(w))))
 
     eigenvalues = np.abs(np.linalg.eigvals(numerical.state_matrix()))
     own = np.sqrt(specimen[2] / specimen[0]) if specimen[0] > 0 and specimen[2] > 0 else eigenvalues.max()
     top, bottom = 20 * max(eigenvalues.max(), own), 1e-3 * min(eigenvalues[eigenvalues > 0].min(), own)
     # near every lightly damped mode |L| rises and falls steeply: a fine logarithmic grid brackets each crossing
     grid = np.geomspace(bottom, top, 20000)
-    values = np.array([excess(w) for w in grid])
+    values = np.log(np.abs(loop_gain(grid)))
     delays = []
     for i in np.flatnonzero(values[:-1] * values[1:] < 0):
         w = brentq(excess, grid[i], grid[i + 1], xtol=1e-12 * grid[i])

@@ -7,7 +7,8 @@ import pytest
 
 from mor.excitation import pulse_acceleration
 from mor.integrators import newmark, partitioned
-from mor.models.plate_strip import plate_partitions, plate_strip
+from mor.models.parts import plate_strip_part
+from mor.models.plate_strip import nonlinear_plate_strip, plate_partitions, plate_strip, plate_strip_rhs
 from mor.structure import Structure
 from rt_runtime.errors import ConfigError
 from tests.reference.harmonic import harmonic_motion
@@ -86,6 +87,60 @@ def test_shared_degree_of_freedom_of_different_structures_starts_with_a_load() -
     )  # fmt: skip
     np.testing.assert_allclose(step_load.numerical.a[0, 1], 6.0 / 1.5)
     np.testing.assert_allclose(step_load.physical.a[0, 0], 6.0 / 1.5)
+
+
+def plate_force(p: np.ndarray):  # type: ignore[no-untyped-def]
+    """Restoring force of the strip alone, with the stretching of the shallow beam."""
+
+    def force(x: np.ndarray, v: np.ndarray) -> np.ndarray:
+        y = np.zeros(6)
+        plate_strip_rhs(0.0, np.concatenate([x, v]), np.zeros(1), p, np.zeros(6), y)
+        return y[3:]
+
+    return force
+
+
+@pytest.mark.parametrize("m", [1, 5])
+def test_nonlinear_physical_side_against_the_nonlinear_whole(m: int) -> None:
+    """A pulse of 3 m/s and 0.6 s stretches the strip: the linear plate is visibly wrong, the split one is not."""
+    system = nonlinear_plate_strip()
+    p = system.parameter_values({"k_1": 20.0, "k_2": 20.0})
+    numerical, strip = plate_partitions(p)
+    dt, steps = 2e-3, 400
+    t = np.arange(m * steps + 1) * dt / m
+    load = -np.outer(pulse_acceleration(t, peak_velocity=3.0, period=0.6), strip.ground_mass)
+    arguments = dict(interface=ALL, dt=dt, substeps=m, load_numerical=np.zeros((steps + 1, 3)), load_physical=load)
+    got = partitioned(numerical, strip, restoring_physical=plate_force(p), **arguments)
+    linear = partitioned(numerical, strip, **arguments)
+    ground = pulse_acceleration(np.arange(20 * steps + 1) * dt / 20, peak_velocity=3.0, period=0.6)
+    run = plate_strip_part().simulate(
+        {"ground_acceleration": ground}, dt=dt / 20, hold="foh", parameters={"k_1": 20.0, "k_2": 20.0}
+    )
+    reference = run["rotation_1"][::20]
+    peak = np.abs(reference).max()
+    assert np.abs(linear.numerical.x[:, 0] - reference).max() > 0.05 * peak
+    assert np.abs(got.numerical.x[:, 0] - reference).max() < 0.01 * peak
+    np.testing.assert_allclose(got.numerical.v, got.physical.v[::m], atol=1e-9 * np.abs(got.numerical.v).max())
+
+
+def test_linear_force_through_the_nonlinear_path_changes_nothing() -> None:
+    numerical, strip = plate_partitions()
+    load = -np.outer(pulse_acceleration(np.arange(601) * 1e-3, peak_velocity=2.0, period=0.5), strip.ground_mass)
+    arguments = dict(interface=ALL, dt=3e-3, substeps=3, load_numerical=np.zeros((201, 3)), load_physical=load)
+    plain = partitioned(numerical, strip, **arguments)
+    called = partitioned(
+        numerical, strip, **arguments,
+        restoring_numerical=lambda x, v: numerical.K @ x, restoring_physical=lambda x, v: strip.K @ x,
+    )  # fmt: skip
+    np.testing.assert_allclose(called.numerical.x, plain.numerical.x, atol=1e-9 * np.abs(plain.numerical.x).max())
+
+
+def test_a_step_that_does_not_converge_is_named() -> None:
+    with pytest.raises(ConfigError, match="must converge in 50 iterations, but did not; take a smaller dt"):
+        partitioned(
+            ONE, ONE, interface=[(0, 0)], dt=5.0, load_numerical=np.full((3, 1), 9.0), load_physical=np.zeros((3, 1)),
+            restoring_physical=lambda x, v: 1e6 * np.sign(x - 1e-3),
+        )  # fmt: skip
 
 
 ONE = Structure([[1.0]], [[0.0]], [[1.0]])
