@@ -24,6 +24,13 @@ from mor.functions import short_column as short_column
 from mor.functions import sobol_g as sobol_g
 from mor.hybrid import HybridModel as HybridModel
 from mor.hybrid import TransferSystem as TransferSystem
+from mor.judging import Validation as Validation
+from mor.judging import k_fold as k_fold
+from mor.judging import learning_curve as learning_curve
+from mor.judging import nrmse as nrmse
+from mor.judging import peak_error as peak_error
+from mor.judging import r2 as r2
+from mor.judging import validate as validate
 from mor.marginals import Beta as Beta
 from mor.marginals import Exponential as Exponential
 from mor.marginals import Gamma as Gamma

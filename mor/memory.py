@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Self
@@ -127,6 +127,26 @@ class Memory(ReducedModel):
 
     def rollout(self, u: ArrayLike, *, state: ArrayLike | None = None) -> Array:
         """Run freely over `u` (n_steps, n_signals) -> (n_steps, n_out) from `state` (default: `initial`)."""
+        nothing = np.empty((0, 0))
+        return self._run(u, state, nothing, np.empty(0, dtype=np.int64))
+
+    def one_step(self, u: ArrayLike, measured: ArrayLike, *, names: Sequence[str] | None = None) -> Array:
+        """Predict each step of a run from its true past, from `initial` on: (n_steps, n) of the outputs `names`.
+
+        measured: (n_steps, n) what the named outputs (default: all) truly were; the others run freely.
+        """
+        own = [p.name for p in self.outputs]
+        wanted = own if names is None else list(names)
+        truth = np.ascontiguousarray(measured, dtype=np.float64)
+        if not set(wanted) <= set(own) or truth.shape != (len(np.asarray(u)), len(wanted)):
+            raise ConfigError(
+                f"measured of Memory.one_step must have a row per step and a column per name out of {', '.join(own)}, "
+                f"got shape {truth.shape} for {', '.join(wanted)}."
+            )
+        at = np.array([own.index(name) for name in wanted], dtype=np.int64)
+        return self._run(u, None, truth, at)[:, at]
+
+    def _run(self, u: ArrayLike, state: ArrayLike | None, truth: Array, at: NDArray[np.int64]) -> Array:
         inputs = np.ascontiguousarray(u, dtype=np.float64)
         if inputs.ndim != 2 or inputs.shape[1] != len(self.signals):
             raise ConfigError(
@@ -140,7 +160,7 @@ class Memory(ReducedModel):
         x = np.concatenate([np.zeros(len(self.signals)), start])
         y = np.empty((len(inputs), len(self.outputs)))
         n_past_u = len(self.signals) * self.input_lags
-        _runner()(evaluate, parameters, inputs, x, n_past_u, *self.domain, *self.bounds, y)
+        _runner()(evaluate, parameters, inputs, x, n_past_u, *self.domain, *self.bounds, y, truth, at)
         return y
 
     def outside_run(self, u: ArrayLike) -> NDArray[np.bool_]:
@@ -201,7 +221,7 @@ def _runner() -> Callable[..., None]:
     from numba import njit
 
     @njit
-    def run(evaluate, parameters, u, x, n_past_u, x_low, x_high, y_low, y_high, out):  # type: ignore[no-untyped-def]
+    def run(evaluate, parameters, u, x, n_past_u, x_low, x_high, y_low, y_high, out, truth, at):  # type: ignore[no-untyped-def]
         n_u, n_y = u.shape[1], out.shape[1]
         first_y = n_u + n_past_u
         inside = np.empty_like(x)
@@ -215,6 +235,8 @@ def _runner() -> Callable[..., None]:
             for i in range(n_y):
                 y[i] = min(max(y[i], y_low[i]), y_high[i])
                 out[k, i] = y[i]
+            for i in range(at.size):
+                y[at[i]] = truth[k, i]
             for i in range(x.size - 1, first_y + n_y - 1, -1):
                 x[i] = x[i - n_y]
             if x.size > first_y:
