@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import json
 import math
@@ -14,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from mor.code_hash import code_hash
 from mor.ports import Port, as_ports
 from mor.trajectory import Trajectory
 from rt_runtime.errors import ConfigError
@@ -131,22 +131,6 @@ def as_evaluable(model: Evaluable | Callable[..., Any]) -> Evaluable:
         f"model of run_design must be a function or have name, identity and evaluate, got {model!r}; "
         "a substructure becomes such a model by SimulationModel."
     )
-
-
-def code_hash(*sources: Callable[..., Any] | type) -> str:
-    """Return a short hash of the source text of functions and classes (of the byte code where there is no text)."""
-    digest = hashlib.sha256()
-    for source in sources:
-        try:
-            digest.update(inspect.getsource(source).encode())
-        except (OSError, TypeError):
-            code = getattr(source, "__code__", None) or getattr(getattr(source, "func", None), "__code__", None)
-            if code is None:
-                digest.update(f"{type(source).__module__}.{type(source).__qualname__}".encode())
-            else:
-                digest.update(code.co_code + repr((code.co_names, code.co_varnames)).encode())
-                digest.update(repr([c for c in code.co_consts if not inspect.iscode(c)]).encode())
-    return digest.hexdigest()[:16]
 
 
 def software_version() -> str:

@@ -23,7 +23,10 @@ def locked(path: Path, what: str) -> Iterator[str]:
     The lock itself is the system's (flock); the file's content only says who holds it. Content without a lock is
     stale: its writer died and the lock is taken over.
     """
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise ConfigError(f"{what} cannot be locked: {error.strerror}; choose a folder that can be written.") from error
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

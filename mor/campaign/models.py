@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mor.evaluable import Evaluable, code_hash, plain_identity
+from mor.code_hash import code_hash
+from mor.evaluable import Evaluable, plain_identity
 from mor.ports import Port
 from mor.substructure import Substructure
 from mor.trajectory import Trajectory

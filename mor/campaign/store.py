@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,9 @@ from mor.space import ParameterSpace, text_table
 from mor.trajectory import Trajectory
 from rt_runtime.errors import ConfigError
 from rt_runtime.files import write_file
+
+if TYPE_CHECKING:
+    import xarray
 
 FORMAT = 1
 
@@ -191,6 +194,26 @@ class Store:
         for index in self.finished:
             if self._records[index].get("run"):
                 yield index, self.trajectory(index)
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Return parameters, outputs and, on a common time axis, all trajectories (sample, time) in memory.
+
+        Its `to_netcdf` makes one file of a campaign.
+        """
+        import xarray
+
+        data = self.dataset()
+        columns: dict[str, Any] = {
+            port.name: ("sample", data[port.name], {"units": port.unit}) for port in (*data.inputs, *data.outputs)
+        }
+        runs = [run for _, run in self.trajectories()]
+        if runs and any(run.ports != runs[0].ports or not np.array_equal(run.time, runs[0].time) for run in runs):
+            raise ConfigError(f"Trajectories of store {self.path} must have the same columns and times to be stacked.")
+        for i, port in enumerate(runs[0].ports if runs else ()):
+            name = port.name if port.name not in columns else f"{port.name}_run"
+            columns[name] = (("sample", "time"), np.stack([run.values[:, i] for run in runs]), {"units": port.unit})
+        axes = {"sample": self.finished, **({"time": ("time", runs[0].time, {"units": "s"})} if runs else {})}
+        return xarray.Dataset(columns, axes, {"model": self.name})
 
     def summary(self) -> str:
         """Return what is in the store as text; every failed sample is named."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import qmc
 
-from mor import ParameterSpace, Uniform, extend, lhs, sobol
+from mor import ParameterSpace, Uniform, extend, lhs, random_design, sobol
 
 
 def flat(d: int) -> ParameterSpace:
@@ -33,3 +34,12 @@ def test_each_axis_of_a_sobol_net_is_stratified(m: int, d: int, seed: int, scram
     n = 2**m
     unit = sobol(flat(d), n, seed=seed, scramble=scramble).unit
     np.testing.assert_array_equal(np.sort(np.floor(unit * n), axis=0), np.tile(np.arange(n)[:, None], d))
+
+
+@given(m=st.integers(5, 9), d=st.integers(2, 6), seed=st.integers(0, 2**31), scramble=st.booleans())
+def test_the_discrepancy_of_a_sobol_net_is_below_that_of_random_points(
+    m: int, d: int, seed: int, scramble: bool
+) -> None:
+    net = qmc.discrepancy(sobol(flat(d), 2**m, seed=seed, scramble=scramble).unit)
+    random = [qmc.discrepancy(random_design(flat(d), 2**m, seed=seed + i).unit) for i in range(5)]
+    assert net < 0.5 * np.median(random)

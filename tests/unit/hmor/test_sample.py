@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -75,3 +77,48 @@ def test_an_interrupted_campaign_says_how_to_go_on(
     study = write(tmp_path, GOOD + 'method = "lhs"\nn = 20\n')
     assert hmor("sample", study) == 130
     assert "interrupted; finished samples are safe, run the command again to go on" in capfd.readouterr().err
+
+
+SLOW = """
+import os, time
+def slow(a, b):
+    handle = os.open("evaluated", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(handle, b"x")
+    os.close(handle)
+    time.sleep(0.03)
+    return a * b
+"""
+STUDY = """
+[study]
+name = "slow"
+[sample]
+model = "slow_of_study:slow"
+outputs = {c = ""}
+workers = 2
+[sample.parameters]
+a = {law = "uniform", lower = 0, upper = 1}
+b = {law = "truncated_normal", mu = 0, sigma = 1, lower = 0}
+[sample.design]
+method = "sobol"
+n = 64
+"""
+
+
+def test_a_killed_command_goes_on_when_it_is_run_again(tmp_path: Path) -> None:
+    (tmp_path / "slow_of_study.py").write_text(SLOW)
+    (tmp_path / "study.toml").write_text(STUDY)
+    command = [sys.executable, "-c", "from hmor.cli import main; main()", "sample", "study.toml", "--json"]
+    first = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE)
+    journal = tmp_path / "slow.store" / "journal.log"
+    while not (journal.exists() and journal.stat().st_size > 1500):
+        assert first.poll() is None
+        time.sleep(0.005)
+    first.kill()
+    assert first.communicate()[0] == b""
+    done = journal.read_bytes().count(b"\n")
+    evaluated = (tmp_path / "evaluated").stat().st_size
+    assert 0 < done < 64
+    second = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    content = json.loads(second.stdout)
+    assert content["finished"] == 64 and content["failed"] == [] and content["parameters"]["b"]["upper"] is None
+    assert (tmp_path / "evaluated").stat().st_size - evaluated == 64 - done

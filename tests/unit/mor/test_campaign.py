@@ -9,7 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mor import FunctionModel, Normal, ParameterSpace, Store, Uniform, extend, full_factorial, lhs, run_design
+from mor import (
+    FunctionModel,
+    Normal,
+    ParameterSpace,
+    Store,
+    Trajectory,
+    Uniform,
+    extend,
+    full_factorial,
+    lhs,
+    run_design,
+)
 from mor.campaign import progress as progress_module
 from mor.campaign.progress import Progress, duration
 from rt_runtime.errors import ConfigError
@@ -55,6 +66,19 @@ def test_results_are_netcdf_for_everyone(tmp_path: Path) -> None:
     with xarray.open_dataset(tmp_path / "runs" / "runs" / "000003.nc") as file:
         assert file["x"].attrs["units"] == "m" and file["time"].size == 100
     assert not [p for p in (tmp_path / "runs").rglob("*") if p.suffix in {".pkl", ".pickle", ".part"}]
+
+
+def test_one_xarray_dataset_of_a_whole_campaign(tmp_path: Path) -> None:
+    data = run_design(model(), lhs(SPACE, 4, seed=0), store=tmp_path / "runs", executor="serial")
+    whole = Store(tmp_path / "runs").to_xarray()
+    assert whole["x"].dims == ("sample", "time") and whole["x"].shape == (4, 100)
+    np.testing.assert_array_equal(whole["x"][2], oscillator(**lhs(SPACE, 4, seed=0).parameters(2))["run"]["x"])
+    np.testing.assert_array_equal(whole["last"], data["last"])
+    assert whole["k"].attrs == {"units": "N/m"} and whole["time"].attrs == {"units": "s"}
+    run_design(lambda k, c: oscillator(k, c)["run"] if k < 75 else Trajectory([0.0], [1.0], ["x"]),
+               lhs(SPACE, 4, seed=0), store=tmp_path / "odd", executor="serial")  # fmt: skip
+    with pytest.raises(ConfigError, match="must have the same columns and times to be stacked"):
+        Store(tmp_path / "odd").to_xarray()
 
 
 def test_finished_samples_are_not_repeated(tmp_path: Path) -> None:

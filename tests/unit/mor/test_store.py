@@ -19,6 +19,7 @@ import pytest
 
 from mor import FunctionModel, ParameterSpace, Store, Uniform, lhs, run_design
 from mor.campaign.journal import Journal, read_journal
+from mor.campaign.lock import locked
 from rt_runtime.errors import ConfigError
 from tests.reference.campaign_models import oscillator
 
@@ -108,6 +109,7 @@ def test_two_campaigns_cannot_write_one_store(tmp_path: Path) -> None:
 FILL = """
 import sys
 from mor import FunctionModel, ParameterSpace, Uniform, lhs, run_design
+from mor.campaign.lock import locked
 from rt_runtime.errors import ConfigError
 from tests.reference.campaign_models import oscillator
 space = ParameterSpace({"k": Uniform(50, 100, unit="N/m"), "c": Uniform(0.1, 1.0, unit="Ns/m")})
@@ -203,6 +205,8 @@ def test_messages(tmp_path: Path) -> None:
         ConfigError, match=r"Store .* must be a folder with campaign.json, as run_design writes; found none"
     ):
         Store(tmp_path)
+    with pytest.raises(ConfigError, match="Store s cannot be locked: No such file or directory; choose a folder"):
+        locked(tmp_path / "none" / "lock", "Store s").__enter__()
     (tmp_path / "notes.txt").touch()
     with pytest.raises(ConfigError, match=r"must be a new or empty folder, found notes.txt in it"):
         run_design(subject, design, store=tmp_path)
