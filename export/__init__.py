@@ -1,3 +1,5 @@
 """Write a fitted model for another host: ONNX bundle, plain C, FMU."""
 
+from export.parity import Parity as Parity
+from export.parity import verify as verify
 from export.writer import write as write

@@ -1,13 +1,20 @@
-"""Run an exported model: the same questions to onnxruntime as to the model itself."""
+"""Run an exported model: the same questions to onnxruntime and to the compiled C as to the model itself."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import numpy as np
 
+from export.compiler import compile_c
 from mor.reduced import Array
-from rt_runtime.bundle import Golden
+from rt_runtime.bundle import Golden, difference
+from rt_runtime.errors import ConfigError
+
+_SECONDS = 600
 
 Rows = Callable[[Array], Array]
 FreeRun = Callable[[Array], Array]
@@ -55,9 +62,44 @@ class OnnxEngine:
 
 def golden_difference(golden: Golden, rows: Rows, run: FreeRun) -> float:
     """Return the largest relative difference of an engine from the golden vectors, free run included."""
-    from rt_runtime.bundle import difference
-
     worst = difference(rows(golden.X), golden.Y)
     if golden.u is not None and golden.y is not None:
         worst = max(worst, difference(run(golden.u), golden.y))
     return worst
+
+
+class CEngine:
+    """The generated C, compiled on this host, answering through a pipe.
+
+    files: the C files of the model (header, source, main) by base name.
+    """
+
+    def __init__(self, name: str, files: Mapping[str, bytes], n_outputs: int, precision: str, compiler: str) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        place = Path(self._folder.name)
+        for file, content in files.items():
+            (place / file).write_bytes(content)
+        sources = [place / f"{name}.c", place / f"{name}_main.c"]
+        self._program = compile_c(sources, place / "check", compiler=compiler)
+        self._n_outputs = n_outputs
+        self._dtype = np.dtype(precision)
+
+    def replay(self) -> int:
+        """Replay the golden vectors inside the program and return its exit code."""
+        return subprocess.run([str(self._program)], capture_output=True, timeout=_SECONDS).returncode
+
+    def rows(self, X: Array) -> Array:
+        """Evaluate rows X, each from the state it states."""
+        return self._answer("rows", X)
+
+    def run(self, u: Array) -> Array:
+        """Run freely over u from the initial state."""
+        return self._answer("run", u)
+
+    def _answer(self, mode: str, values: Array) -> Array:
+        question = np.ascontiguousarray(values, dtype=self._dtype).tobytes()
+        done = subprocess.run([str(self._program), mode], input=question, capture_output=True, timeout=_SECONDS)
+        if done.returncode != 0:
+            raise ConfigError(f"Compiled C of a model must answer, got exit code {done.returncode}.")
+        out: Array = np.frombuffer(done.stdout, dtype=self._dtype).reshape(-1, self._n_outputs).astype(np.float64)
+        return out

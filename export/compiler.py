@@ -1,0 +1,46 @@
+"""The C compiler of this host, if there is one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from rt_runtime.errors import ConfigError
+
+WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror")
+_SECONDS = 120
+
+
+def find_compiler() -> str | None:
+    """Return the path of the C compiler: the one named in the environment variable CC, else cc, gcc or clang."""
+    named = os.environ.get("CC")
+    if named is not None:
+        return shutil.which(named)
+    return next((found for name in ("cc", "gcc", "clang") if (found := shutil.which(name))), None)
+
+
+def compile_c(
+    sources: Sequence[Path],
+    output: Path,
+    *,
+    compiler: str,
+    shared: bool = False,
+    options: Sequence[str] = ("-O2",),
+) -> Path:
+    """Compile C99 `sources` to a program (or a shared library) with every warning an error; return `output`.
+
+    Contraction of a * b + c is off, so that every host computes the same bits from the same libm.
+    """
+    mode = ["-shared", "-fPIC", "-fvisibility=hidden"] if shared else []
+    command = [compiler, "-std=c99", *options, "-ffp-contract=off", *WARNINGS, *mode]
+    command += [*map(str, sources), "-o", str(output), "-lm"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ConfigError(f"C compiler '{compiler}' could not be run: {error}.") from None
+    if done.returncode != 0:
+        raise ConfigError(f"C compiler '{compiler}' refused the generated source: {done.stderr.strip()[:2000]}")
+    return output

@@ -1,0 +1,119 @@
+"""The same numbers everywhere: every engine answers the golden vectors of a bundle, and the differences are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from export.c_golden import TOLERANCE as C_TOLERANCE
+from export.compiler import find_compiler
+from export.engines import CEngine, OnnxEngine
+from export.fmu_host import FmuHost
+from mor.memory import Memory
+from mor.reduced import Array, ReducedModel
+from rt_runtime.bundle import Bundle, BundleModel, difference
+from rt_runtime.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Parity:
+    """The largest relative difference of one engine from the golden vectors of one model.
+
+    `rows`: single evaluations, `run`: the free run; None where it does not apply. An engine that could not be asked has
+    both None and the reason in `note`.
+    """
+
+    model: str
+    engine: str
+    rows: float | None
+    run: float | None
+    tolerance: float
+    note: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """True when the engine was asked and every difference is within the tolerance."""
+        asked = [value for value in (self.rows, self.run) if value is not None]
+        return bool(asked) and all(value <= self.tolerance for value in asked)
+
+    @property
+    def skipped(self) -> bool:
+        """True when the engine could not be asked."""
+        return self.rows is None and self.run is None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        values = {"model": self.model, "engine": self.engine, "rows": self.rows, "run": self.run}
+        plain = {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in values.items()}
+        return plain | {"tolerance": self.tolerance, "ok": self.ok, "note": self.note}
+
+
+def verify(bundle: Bundle, models: Mapping[str, ReducedModel] | None = None) -> list[Parity]:
+    """Ask every engine of every model in `bundle` the golden questions.
+
+    models: the reduced models by name, to ask them as well (engine "numpy").
+    """
+    results = []
+    for name, model in bundle.models.items():
+        if models is not None:
+            results.append(_numpy(model, models[name]))
+        results.append(_onnxruntime(model))
+        results.append(_c(bundle, model))
+        results += [_fmu(bundle, model, file) for file in model.description["fmu"]]
+    return results
+
+
+Answer = Callable[[Array], Array]
+
+
+def _compare(model: BundleModel, engine: str, tolerance: float, rows: Answer | None, run: Answer) -> Parity:
+    golden = model.golden
+    one = None if rows is None else difference(rows(golden.X), golden.Y)
+    free = None if golden.u is None or golden.y is None else difference(run(golden.u), golden.y)
+    return Parity(model.name, engine, one, free, tolerance)
+
+
+def _same_algorithm(model: BundleModel) -> float:
+    return C_TOLERANCE if model.precision == "float64" else model.tolerance
+
+
+def _numpy(model: BundleModel, source: ReducedModel) -> Parity:
+    if isinstance(source, Memory):
+        return _compare(model, "numpy", C_TOLERANCE, source.predict, source.rollout)
+    return _compare(model, "numpy", C_TOLERANCE, source.predict, source.predict)
+
+
+def _onnxruntime(model: BundleModel) -> Parity:
+    engine = OnnxEngine(model.onnx, None if model.memory is None else model.memory.initial)
+    return _compare(model, "onnxruntime", model.tolerance, engine.rows, engine.run)
+
+
+def _c(bundle: Bundle, model: BundleModel) -> Parity:
+    tolerance = _same_algorithm(model)
+    compiler = find_compiler()
+    if not model.description["c"]:
+        return Parity(model.name, "c", None, None, tolerance, "not in the bundle; export it with target c")
+    if compiler is None:
+        return Parity(model.name, "c", None, None, tolerance, "no C compiler was found (cc, gcc, clang or CC)")
+    files = {name.split("/")[-1]: bundle.content[name] for name in model.description["c"]}
+    engine = CEngine(model.name, files, len(model.outputs), model.precision, compiler)
+    return _compare(model, "c", tolerance, engine.rows, engine.run)
+
+
+def _fmu(bundle: Bundle, model: BundleModel, file: str) -> Parity:
+    tolerance = _same_algorithm(model)
+    label = "fmu3" if file.endswith("_fmi3.fmu") else "fmu"
+    step = model.dt or 1e-3
+
+    def run(u: Array) -> Array:
+        with FmuHost(bundle.content[file], len(model.inputs), len(model.outputs)) as host:
+            return host.run(u, step)
+
+    try:
+        # The state of a model with memory is inside the FMU: only the free run can be asked of it.
+        return _compare(model, label, tolerance, run if model.memory is None else None, run)
+    except ConfigError as error:
+        return Parity(model.name, label, None, None, tolerance, str(error))
