@@ -1,0 +1,160 @@
+"""Body: longitudinal motion, heave and pitch on two suspensions and tyres over the road, wheels with tyre slip, air drag.
+
+Heights are deviations from the static equilibrium, h the road under a wheel, s = rear or front, z_s the unsprung mass,
+y_s = z - b_r theta or z + b_f theta the point of the body above it (theta: nose up):
+
+    F_s = K_s (z_s - y_s) + Z_s (z_s' - y_s')                                       suspension
+    N_s = max(0, K_t d + Z_t d' min(d / d_1, 1)),  d = N_0 / K_t + h - z_s > 0      tyre, leaves the ground when d < 0
+    m_s z_s'' = N_s - N_0 - F_s
+    M_b z'' = F_r + F_f,   J_b theta'' = b_f F_f - b_r F_r + H (X_r + X_f)
+    u_s' = g v_s - (k_x |v_s| / mu_t + |v| / sigma + (1 - g) / T_u) u_s             bristle deflection (LuGre tyre)
+    X_s = N_s (k_x u_s + d_x u_s'),   v_s = r_s w_s - v,   g = min(N_s / N_1, 1)    tyre force, at most about mu_t N
+    M v' = X_r + X_f - N_r h'_r - N_f h'_f - rho/2 CdA v |v|                        normal forces push along on a slope
+    I_s w_s' = tau_drive - tau_brake - r_s X_s - c_rr r_s N_s tanh(v / v_e)         rolling resistance
+
+M is the whole mass, M_b = M - m_r - m_f; the rear wheel is driven through a final drive of ratio i_f with w_vd = i_f w_r.
+Position x is that of the rear contact, the front one is the wheelbase ahead. The road of the scenario has a sharp edge at
+x = 2 m and then runs as 0.02 (cos(2 pi x / 3) - 1) m; a tyre feels its mean over the length 2 a that a wheel of its
+radius bridges. The tyre is the lumped LuGre model (Canudas de Wit et al. 2003) with relaxation length sigma; the
+bristles of a wheel in the air (N < N_1) spring back within T_u, so that it lands without an old deflection.
+
+Tyre and suspension stiffnesses and dampings and the mass are the published uncertain parameters. Chosen, in the range of
+touring scooters: geometry, wheel inertias, drag area, rolling resistance, tyre slip.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import cos, sin, tanh
+
+import numpy as np
+
+from mor.ode import OdeSystem, ode
+from mor.ports import Parameter
+from mor.substructures.differential import OdeSubstructure
+from rt_runtime.checks import Floats
+
+ROAD_START, ROAD_HEIGHT, ROAD_LENGTH = 2.0, 0.02, 3.0
+WAVE = 2 * np.pi / ROAD_LENGTH
+RPM = 30.0 / np.pi
+
+PARAMETERS = (
+    Parameter("K_rt", 58570.0, "N/m", 1e3, 1e7),
+    Parameter("Z_rt", 11650.0, "Ns/m", 0.0, 1e5),
+    Parameter("K_ft", 25000.0, "N/m", 1e3, 1e7),
+    Parameter("Z_ft", 2134.0, "Ns/m", 0.0, 1e5),
+    Parameter("K_rs", 125000.0, "N/m", 1e3, 1e7),
+    Parameter("Z_rs", 10000.0, "Ns/m", 0.0, 1e5),
+    Parameter("K_fs", 19000.0, "N/m", 1e3, 1e7),
+    Parameter("Z_fs", 1250.0, "Ns/m", 0.0, 1e5),
+    Parameter("M", 300.0, "kg", 60.0, 2000.0),
+    Parameter("m_r", 18.0, "kg", 1.0, 50.0),
+    Parameter("m_f", 14.0, "kg", 1.0, 50.0),
+    Parameter("b_r", 0.68, "m", 0.1, 3.0),
+    Parameter("b_f", 0.72, "m", 0.1, 3.0),
+    Parameter("H", 0.55, "m", 0.0, 2.0),
+    Parameter("gyration", 0.42, "m", 0.05, 3.0),
+    Parameter("r_r", 0.31, "m", 0.1, 1.0),
+    Parameter("r_f", 0.298, "m", 0.1, 1.0),
+    Parameter("I_r", 0.75, "kg m2", 0.01, 10.0),
+    Parameter("I_f", 0.45, "kg m2", 0.01, 10.0),
+    Parameter("i_f", 7.0, "", 0.5, 30.0),
+    Parameter("sigma", 0.2, "m", 0.01, 2.0),
+    Parameter("k_x", 180.0, "1/m", 1.0, 1000.0),
+    Parameter("d_x", 1.0, "s/m", 0.0, 10.0),
+    Parameter("mu_t", 1.0, "", 0.05, 3.0),
+    Parameter("c_rr", 0.010, "", 0.0, 1.0),
+    Parameter("v_e", 0.03, "m/s", 1e-3, 10.0),
+    Parameter("drag", 0.27, "kg/m", 0.0, 10.0),
+    Parameter("bridge", 0.12, "m", 1e-3, 1.0),
+    Parameter("d_1", 0.003, "m", 1e-6, 0.1),
+    Parameter("N_1", 150.0, "N", 1.0, 1e4),
+    Parameter("T_u", 0.005, "s", 1e-3, 10.0),
+)
+STATES = {
+    "x": "m", "v": "m/s", "z": "m", "z_rate": "m/s", "theta": "rad", "theta_rate": "rad/s", "z_r": "m", "z_r_rate": "m/s",
+    "z_f": "m", "z_f_rate": "m/s", "w_r": "rad/s", "w_f": "rad/s", "u_r": "m", "u_f": "m",
+}  # fmt: skip
+
+
+def road(x: float, a: float) -> tuple[float, float]:
+    """Return height in m and slope of the road under a tyre at x, averaged over x - a to x + a."""
+    if x + a <= 2.0:
+        return 0.0, 0.0
+    if x - a >= 2.0:
+        part = 0.02 * sin(WAVE * a) / (WAVE * a)
+        return part * cos(WAVE * x) - 0.02, -part * WAVE * sin(WAVE * x)
+    ahead, edge = x + a, 2.0
+    area = 0.02 * ((sin(WAVE * ahead) - sin(WAVE * edge)) / WAVE - (ahead - edge))
+    return area / (2.0 * a), 0.02 * (cos(WAVE * ahead) - 1.0) / (2.0 * a)
+
+
+def _tyre(K: float, Z: float, load: float, d_1: float, gap: float, rate: float) -> float:
+    d = load / K + gap
+    if d <= 0.0:
+        return 0.0
+    return max(0.0, K * d + Z * rate * min(d / d_1, 1.0))
+
+
+def _bristles(N: float, slip: float, v: float, u: float, p: Floats) -> float:
+    g = min(N / p[29], 1.0)
+    return g * slip - (p[21] * abs(slip) / p[23] + abs(v) / p[20] + (1.0 - g) / p[30]) * u
+
+
+@cache
+def _system() -> OdeSystem:
+    from numba import njit
+
+    road_under, tyre, bristles = (njit(function, error_model="numpy") for function in (road, _tyre, _bristles))
+
+    def body_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
+        K_rt, Z_rt, K_ft, Z_ft, K_rs, Z_rs, K_fs, Z_fs, M = p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8]
+        m_r, m_f, b_r, b_f, r_r, r_f, i_f, v = p[9], p[10], p[11], p[12], p[15], p[16], p[19], x[1]
+        M_b = M - m_r - m_f
+        share = b_f / (b_r + b_f)
+        load_r, load_f = 9.81 * (M_b * share + m_r), 9.81 * (M_b * (1.0 - share) + m_f)
+        h_r, slope_r = road_under(x[0], p[27])
+        h_f, slope_f = road_under(x[0] + b_r + b_f, p[27])
+        N_r = tyre(K_rt, Z_rt, load_r, p[28], h_r - x[6], slope_r * v - x[7])
+        N_f = tyre(K_ft, Z_ft, load_f, p[28], h_f - x[8], slope_f * v - x[9])
+        F_r = K_rs * (x[6] - x[2] + b_r * x[4]) + Z_rs * (x[7] - x[3] + b_r * x[5])
+        F_f = K_fs * (x[8] - x[2] - b_f * x[4]) + Z_fs * (x[9] - x[3] - b_f * x[5])
+        slip_r, slip_f = r_r * x[10] - v, r_f * x[11] - v
+        u_r_rate = bristles(N_r, slip_r, v, x[12], p)
+        u_f_rate = bristles(N_f, slip_f, v, x[13], p)
+        X_r = N_r * (p[21] * x[12] + p[22] * u_r_rate)
+        X_f = N_f * (p[21] * x[13] + p[22] * u_f_rate)
+        rolling = p[24] * tanh(v / p[25])
+        dx[0] = v
+        dx[1] = (X_r + X_f - N_r * slope_r - N_f * slope_f - p[26] * v * abs(v)) / M
+        dx[2] = x[3]
+        dx[3] = (F_r + F_f) / M_b
+        dx[4] = x[5]
+        dx[5] = (b_f * F_f - b_r * F_r + p[13] * (X_r + X_f)) / (M_b * p[14] * p[14])
+        dx[6] = x[7]
+        dx[7] = (N_r - load_r - F_r) / m_r
+        dx[8] = x[9]
+        dx[9] = (N_f - load_f - F_f) / m_f
+        dx[10] = (i_f * u[0] - u[1] - r_r * (X_r + rolling * N_r)) / p[17]
+        dx[11] = (-u[2] - r_f * (X_f + rolling * N_f)) / p[18]
+        dx[12] = u_r_rate
+        dx[13] = u_f_rate
+        y[0] = i_f * x[10] * 9.549296585513721
+        y[1] = x[10] * 9.549296585513721
+        y[2] = x[11] * 9.549296585513721
+        y[3] = v
+        y[4] = x[0]
+
+    return ode(
+        states=STATES,
+        inputs={"tau_vd": "Nm", "tau_rw": "Nm", "tau_fw": "Nm"},
+        outputs={"w_vd": "rpm", "w_rw": "rpm", "w_fw": "rpm", "v": "m/s", "x": "m"},
+        parameters=PARAMETERS,
+        name="body",
+    )(body_rhs)
+
+
+@cache
+def body() -> OdeSubstructure:
+    """Return the body (tau_vd, tau_rw, tau_fw -> w_vd, w_rw, w_fw, v, x), at rest on a flat road at the start."""
+    return OdeSubstructure(_system(), direct=())

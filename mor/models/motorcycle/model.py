@@ -1,0 +1,57 @@
+"""The motorcycle as a hybrid model: five substructures, the driving scenario and the uncertain parameters."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from mor.hybrid import HybridModel
+from mor.marginals import Uniform
+from mor.models.motorcycle.body import PARAMETERS as BODY
+from mor.models.motorcycle.body import body
+from mor.models.motorcycle.brake import brake
+from mor.models.motorcycle.ecvt import ecvt
+from mor.models.motorcycle.engine import PARAMETERS as ENGINE
+from mor.models.motorcycle.engine import engine
+from mor.space import ParameterSpace
+from mor.trajectory import Trajectory
+
+DT = 1e-4
+DURATION = 45.0
+COEFFICIENTS_OF_VARIATION = {
+    "K_rt": 0.2, "Z_rt": 0.3, "K_ft": 0.2, "Z_ft": 0.3, "K_rs": 0.2, "Z_rs": 0.3, "K_fs": 0.2, "Z_fs": 0.3, "M": 0.02,
+    "J": 0.2, "mu": 0.05,
+}  # fmt: skip
+
+
+@cache
+def scenario() -> Trajectory:
+    """Return throttle `thr` and lever force `F_br` in N over 45 s, by their corner points.
+
+    Throttle: 0 until 5 s, to 0.5 at 9 s, held until 13 s, to 0 at 17 s. Both brakes: 0 until 20 s, to 50 N at 25 s, held
+    until 32 s, to 0 at 37 s. The road belongs to the body.
+    """
+    time = [0.0, 5.0, 9.0, 13.0, 17.0, 20.0, 25.0, 32.0, 37.0, DURATION]
+    throttle = [0.0, 0.0, 0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    force = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 50.0, 50.0, 0.0, 0.0]
+    return Trajectory(time, list(zip(throttle, force, strict=True)), {"thr": "", "F_br": "N"})
+
+
+def hybrid(*, dt: float = DT, every: int = 10) -> HybridModel:
+    """Return the full-order motorcycle in its driving scenario; ports of equal name are coupled.
+
+    Substructures engine, ecvt, body, rear_brake and front_brake; runs keep each `every`-th tick of `dt` seconds.
+    """
+    parts = [engine(), ecvt(), body(), brake("rear"), brake("front")]
+    return HybridModel("motorcycle", parts, dt=dt, excitations=scenario(), duration=DURATION, every=every)
+
+
+@cache
+def parameter_space() -> ParameterSpace:
+    """Return the eleven uncertain parameters: uniform, mean and standard deviation as published."""
+    nominal = {p.name: p for p in (*BODY, *ENGINE)}
+    return ParameterSpace(
+        {
+            name: Uniform.from_mean_std(nominal[name].value, cv * nominal[name].value, unit=nominal[name].unit)
+            for name, cv in COEFFICIENTS_OF_VARIATION.items()
+        }
+    )
