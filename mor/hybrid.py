@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from mor.coupling import Wiring, wire
+from mor.excitation.sampled import Excitation
 from mor.ports import Port, check_name
 from mor.substructure import Substructure
 from mor.trajectory import Trajectory
@@ -19,7 +20,7 @@ from rt_runtime import Loop, Table, previous
 from rt_runtime.checks import positive, whole
 from rt_runtime.errors import ConfigError
 
-Source = float | Trajectory | Substructure
+Source = float | Trajectory | Excitation | Substructure
 Couplings = Mapping[str, str | Sequence[str]]
 
 
@@ -41,7 +42,8 @@ class HybridModel:
     couplings: {"reader.input": source}, where a source is "writer.output", the name of an excitation, or a list of
     sources that are added (a leading "-" subtracts). An input that is not named is coupled to the output or excitation
     of its own name, if there is exactly one. excitations: a Trajectory (one excitation per column, interpolated
-    linearly, held after its end), or {name: number | Trajectory of one column | substructure without inputs}.
+    linearly, held after its end), or {name: source} with a number, an Excitation, a Trajectory of one column or a
+    substructure without inputs.
     transfers: {"reader.input": TransferSystem} on couplings. `dt` in s is the tick, `duration` in s the default run.
 
     Signals of the loop have the name of their port, or "substructure.port" where several ports share a name. Behind a
@@ -69,7 +71,7 @@ class HybridModel:
             names = [part.name for part in substructures]
             twice = sorted({n for n in names if names.count(n) > 1})
             raise ConfigError(f"Substructures of {self.of} must have names of their own, got {', '.join(twice)} twice.")
-        self.excitations = _excitations(excitations, self.of)
+        self.excitations: dict[str, float | Trajectory | Substructure] = _excitations(excitations, self.of)
         self.couplings = dict(couplings or {})
         self.transfers = dict(transfers or {})
         self._wiring = self._wire()
@@ -175,18 +177,20 @@ class HybridModel:
         """Run the default duration with the named parameters: one sample of a campaign."""
         return self.run(parameters=parameters)
 
-    def identity(self) -> str:
-        """Return a text that changes when the model does: name, parts, couplings, excitations, step."""
-        digest = hashlib.sha256()
-        for node in self._wiring.nodes:
-            digest.update(f"{node.name} {node.part.identity()} {node.inputs} {node.outputs} {node.late}".encode())
-        for name, source in self.excitations.items():
-            if isinstance(source, Trajectory):
-                digest.update(name.encode() + source.time.tobytes() + source.values.tobytes())
-            else:
-                digest.update(f"{name} {source!r}".encode())
-        digest.update(f"{self.dt!r} {self.duration!r} {self.every}".encode())
-        return f"hybrid {self.name} {digest.hexdigest()[:16]}"
+    @property
+    def outputs(self) -> tuple[Port, ...]:
+        """Numbers that `evaluate` returns beside the Trajectory: none."""
+        return ()
+
+    def identity(self) -> dict[str, Any]:
+        """Return what decides the results, as plain values: parts, couplings, excitations, step, duration."""
+        return {
+            "name": self.name,
+            "parts": {n.name: n.part.identity() | {"reads": list(n.inputs)} for n in self._wiring.nodes},
+            "excitations": {name: _excitation_identity(source) for name, source in self.excitations.items()},
+            "delays": list(self.delays),
+            "run": {"dt": self.dt, "duration": self.duration, "every": self.every},
+        }
 
     def describe(self) -> str:
         """Return the blocks in the order of a tick, where each input comes from, and the delays, as text."""
@@ -244,6 +248,12 @@ def _port_set(part: Substructure) -> tuple[frozenset[Port], frozenset[Port]]:
     return frozenset(part.inputs), frozenset(part.outputs)
 
 
+def _excitation_identity(source: float | Trajectory | Substructure) -> object:
+    if isinstance(source, Trajectory):
+        return hashlib.sha256(source.time.tobytes() + source.values.tobytes()).hexdigest()[:16]
+    return source.identity() if isinstance(source, Substructure) else source
+
+
 def _unit(source: Any) -> str | None:
     """Unit of an excitation; None where it takes that of the port it drives."""
     if isinstance(source, Trajectory):
@@ -251,12 +261,16 @@ def _unit(source: Any) -> str | None:
     return source.outputs[0].unit if isinstance(source, Substructure) else None
 
 
-def _excitations(given: Trajectory | Mapping[str, Source] | None, of: str) -> dict[str, Source]:
+def _excitations(
+    given: Trajectory | Mapping[str, Source] | None, of: str
+) -> dict[str, float | Trajectory | Substructure]:
     if isinstance(given, Trajectory):
         return {name: given.select([name]) for name in given.names}
-    found: dict[str, Source] = {}
+    found: dict[str, float | Trajectory | Substructure] = {}
     for name, source in (given or {}).items():
         check_name(name, f"an excitation of {of}")
+        if isinstance(source, Excitation):
+            source = Trajectory(source.time, source.values, {name: source.unit})
         if isinstance(source, Trajectory):
             if len(source.names) != 1 or not np.isfinite(source.values).all():
                 raise ConfigError(
@@ -270,8 +284,8 @@ def _excitations(given: Trajectory | Mapping[str, Source] | None, of: str) -> di
             source = float(source)
         else:
             raise ConfigError(
-                f"Excitation '{name}' of {of} must be a finite number, a Trajectory or a substructure without inputs, "
-                f"got {source!r}."
+                f"Excitation '{name}' of {of} must be a finite number, an Excitation, a Trajectory or a substructure "
+                f"without inputs, got {source!r}."
             )
         found[name] = source
     return found

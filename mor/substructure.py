@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import inspect
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -187,19 +186,54 @@ class Substructure(ABC):
         """Return the ports as text: F_br [N], w_rw [rpm] -> tau_rw [Nm]."""
         return f"{_names(self.inputs)} -> {_names(self.outputs)}"
 
-    def identity(self) -> str:
-        """Return a text that changes when the model does: kind, name and a hash of ports, defaults and mathematics."""
-        what = {
-            "inputs": [[p.name, p.unit] for p in self.inputs],
-            "outputs": [[p.name, p.unit] for p in self.outputs],
-            "parameters": [[p.name, p.value, p.unit] for p in self.parameters],
-            "model": self._description(),
+    def under(
+        self, u: Inputs, *, dt: float, hold: str = "zoh", every: int = 1, record: Sequence[str] | None = None
+    ) -> Simulation:
+        """Return the model under given inputs as something a campaign evaluates: parameters in, Trajectory out."""
+        return Simulation(self, u, dt, hold, every, record)
+
+    def identity(self) -> dict[str, Any]:
+        """Return what decides the results, as plain values: name, kind, ports, defaults, a hash of the mathematics."""
+        text = json.dumps(self._description(), sort_keys=True)
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "inputs": {p.name: p.unit for p in self.inputs},
+            "outputs": {p.name: p.unit for p in self.outputs},
+            "parameters": {p.name: p.value for p in self.parameters},
+            "code": hashlib.sha256(text.encode()).hexdigest()[:16],
         }
-        text = json.dumps(what, sort_keys=True)
-        return f"{self.kind} {self.name} {hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}: {self.signature()})"
+
+
+class Simulation:
+    """A substructure under given inputs; `evaluate` makes one run for each sample of its parameters.
+
+    `record` names the columns to keep (default: all inputs and outputs).
+    """
+
+    outputs: tuple[Port, ...] = ()
+
+    def __init__(
+        self, part: Substructure, u: Inputs, dt: float, hold: str, every: int, record: Sequence[str] | None
+    ) -> None:
+        self.name = part.name
+        self._part, self._dt, self._hold, self._every, self._record = part, dt, hold, every, record
+        self._rows = input_rows(u, part.inputs, positive(dt, "dt", part.of), part.of)
+
+    def identity(self) -> dict[str, Any]:
+        """Return the identity of the substructure with its inputs and step."""
+        inputs = hashlib.sha256(self._rows.tobytes()).hexdigest()[:16]
+        record = None if self._record is None else list(self._record)
+        run = {"u": inputs, "dt": self._dt, "hold": self._hold, "every": self._every, "record": record}
+        return self._part.identity() | {"run": run}
+
+    def evaluate(self, parameters: Mapping[str, float]) -> Trajectory:
+        """Run once with the named parameters."""
+        run = self._part.simulate(self._rows, dt=self._dt, parameters=parameters, hold=self._hold, every=self._every)
+        return run if self._record is None else run.select(self._record)
 
 
 def _names(ports: Sequence[Port]) -> str:
@@ -267,13 +301,3 @@ def check_step(of: str, dt: float, substeps: int, largest: float) -> None:
             f"dt of {of} must be at most {largest * substeps:.4g} s with {substeps} sub-steps of RK4, got {dt:g} s; "
             f"take a smaller dt or {needed} sub-steps."
         )
-
-
-def source_hash(function: Callable[..., Any]) -> str:
-    """Return a hash of a function's text (its byte code where there is no text)."""
-    try:
-        text = inspect.getsource(function).encode()
-    except (OSError, TypeError):
-        code = getattr(function, "__code__", None)
-        text = code.co_code + repr(code.co_consts).encode() if code is not None else repr(type(function)).encode()
-    return hashlib.sha256(text).hexdigest()

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mor.evaluable import code_hash
 from mor.ode import OdeSystem
 from mor.stability import largest_rk4_step
-from mor.substructure import Substructure, check_step, source_hash
+from mor.substructure import Substructure, check_step
 from rt_runtime import Ode
 from rt_runtime._core import Block
 from rt_runtime.checks import Floats, finite_array, whole
@@ -116,5 +117,8 @@ class OdeSubstructure(Substructure):
                     )
 
     def _description(self) -> dict[str, Any]:
-        source = source_hash(self.system.function)
+        function = self.system.function
+        # the helpers a right-hand side calls (jitted functions around it) belong to its mathematics
+        around = [cell.cell_contents for cell in function.__closure__ or ()]
+        source = code_hash(function, *[helper.py_func for helper in around if hasattr(helper, "py_func")])
         return {"source": source, "initial": self.initial().tolist(), "substeps": self.substeps}

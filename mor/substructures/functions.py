@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mor.evaluable import code_hash
 from mor.ode import compile_static
-from mor.substructure import ParameterSpec, PortSpec, Substructure, source_hash
+from mor.substructure import ParameterSpec, PortSpec, Substructure
 from rt_runtime import Ode
 from rt_runtime._core import Block
 from rt_runtime.checks import Floats
@@ -47,7 +48,7 @@ class StaticSubstructure(Substructure):
         return False
 
     def _description(self) -> dict[str, Any]:
-        return {"source": source_hash(self._function)}
+        return {"source": code_hash(self._function)}
 
 
 class ExternalSubstructure(Substructure):
@@ -88,7 +89,7 @@ class ExternalSubstructure(Substructure):
         return outputs[::every]
 
     def _description(self) -> dict[str, Any]:
-        return {"source": source_hash(self._function)}
+        return {"source": code_hash(self._function)}
 
 
 class BlockSubstructure(Substructure):
@@ -122,4 +123,4 @@ class BlockSubstructure(Substructure):
         return False
 
     def _description(self) -> dict[str, Any]:
-        return {"source": source_hash(self._make)}
+        return {"source": code_hash(self._make)}

@@ -1,4 +1,4 @@
-"""Body: longitudinal motion, heave and pitch on two suspensions and tyres over the road, wheels with tyre slip, air drag.
+"""Body: longitudinal motion, heave and pitch on two suspensions and tyres over the road, wheels with tyre slip, air.
 
 Heights are deviations from the static equilibrium, h the road under a wheel, s = rear or front, z_s the unsprung mass,
 y_s = z - b_r theta or z + b_f theta the point of the body above it (theta: nose up):
@@ -12,14 +12,14 @@ y_s = z - b_r theta or z + b_f theta the point of the body above it (theta: nose
     M v' = X_r + X_f - N_r h'_r - N_f h'_f - rho/2 CdA v |v|                        normal forces push along on a slope
     I_s w_s' = tau_drive - tau_brake - r_s X_s - c_rr r_s N_s tanh(v / v_e)         rolling resistance
 
-M is the whole mass, M_b = M - m_r - m_f; the rear wheel is driven through a final drive of ratio i_f with w_vd = i_f w_r.
-Position x is that of the rear contact, the front one is the wheelbase ahead. The road of the scenario has a sharp edge at
-x = 2 m and then runs as 0.02 (cos(2 pi x / 3) - 1) m; a tyre feels its mean over the length 2 a that a wheel of its
+M is the whole mass, M_b = M - m_r - m_f; the rear wheel is driven through a final drive of ratio i_f, w_vd = i_f w_r.
+Position x is that of the rear contact, the front one is the wheelbase ahead. The road of the scenario has a sharp edge
+at x = 2 m and then runs as 0.02 (cos(2 pi x / 3) - 1) m; a tyre feels its mean over the length 2 a that a wheel of its
 radius bridges. The tyre is the lumped LuGre model (Canudas de Wit et al. 2003) with relaxation length sigma; the
 bristles of a wheel in the air (N < N_1) spring back within T_u, so that it lands without an old deflection.
 
-Tyre and suspension stiffnesses and dampings and the mass are the published uncertain parameters. Chosen, in the range of
-touring scooters: geometry, wheel inertias, drag area, rolling resistance, tyre slip.
+Tyre and suspension stiffnesses and dampings and the mass are the published uncertain parameters. Chosen, in the range
+of touring scooters: geometry, wheel inertias, drag area, rolling resistance, tyre slip.
 """
 
 from __future__ import annotations
@@ -72,8 +72,9 @@ PARAMETERS = (
     Parameter("T_u", 0.005, "s", 1e-3, 10.0),
 )
 STATES = {
-    "x": "m", "v": "m/s", "z": "m", "z_rate": "m/s", "theta": "rad", "theta_rate": "rad/s", "z_r": "m", "z_r_rate": "m/s",
-    "z_f": "m", "z_f_rate": "m/s", "w_r": "rad/s", "w_f": "rad/s", "u_r": "m", "u_f": "m",
+    "x": "m", "v": "m/s", "z": "m", "z_rate": "m/s", "theta": "rad", "theta_rate": "rad/s",
+    "z_r": "m", "z_r_rate": "m/s", "z_f": "m",
+    "z_f_rate": "m/s", "w_r": "rad/s", "w_f": "rad/s", "u_r": "m", "u_f": "m",
 }  # fmt: skip
 
 
@@ -98,7 +99,8 @@ def _tyre(K: float, Z: float, load: float, d_1: float, gap: float, rate: float) 
 
 def _bristles(N: float, slip: float, v: float, u: float, p: Floats) -> float:
     g = min(N / p[29], 1.0)
-    return g * slip - (p[21] * abs(slip) / p[23] + abs(v) / p[20] + (1.0 - g) / p[30]) * u
+    rate: float = g * slip - (p[21] * abs(slip) / p[23] + abs(v) / p[20] + (1.0 - g) / p[30]) * u
+    return rate
 
 
 @cache

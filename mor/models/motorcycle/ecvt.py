@@ -40,7 +40,7 @@ IDLE = 15000.0 / 11.0
 
 
 def ecvt_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
-    """Right-hand side: engine torque in Nm and output shaft speed in rpm in; engine speed in rpm and output torque out."""
+    """Right-hand side: engine torque and output shaft speed in rpm in; engine speed in rpm and output torque out."""
     w_en, i = x[0], x[1]
     n_en = w_en * 9.549296585513721
     capacity = p[1] * max(0.0, n_en * n_en - p[2] * p[2])

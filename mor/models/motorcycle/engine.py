@@ -1,12 +1,12 @@
-"""Combustion engine: torque map over throttle and speed, idle governor, viscous friction, crank inertia, torsional damper.
+"""Combustion engine: torque map over throttle and speed, idle governor, viscous friction, crank, torsional damper.
 
-With throttle thr, crank speed n_c in rpm (w_c in rad/s), shaft speed n_en of the transmission and twist a of the damper:
+With throttle thr, crank speed n_c in rpm (w_c in rad/s), speed n_en of the transmission and twist a of the damper:
 
     T = thr T_max max(0, 1 - ((n_c - n_p) / n_w)^2) + clip(g (n_i - n_c), 0, T_i)     map and idle governor
     J w_c' = T - mu n_c - tau_en                                                        mu in Nm/rpm
     a' = w_c - w_en,   tau_en = k a + c (w_c - w_en)                                    torsional damper
 
-Chosen: a single of about 400 cc (38 Nm at 6000 rpm), idle near 1360 rpm, torsional mode near 22 Hz. J and mu are the
+Chosen: a single of about 500 cc (46 Nm at 6000 rpm), idle near 1360 rpm, torsional mode near 22 Hz. J and mu are the
 published uncertain parameters.
 """
 

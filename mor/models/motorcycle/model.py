@@ -27,8 +27,8 @@ COEFFICIENTS_OF_VARIATION = {
 def scenario() -> Trajectory:
     """Return throttle `thr` and lever force `F_br` in N over 45 s, by their corner points.
 
-    Throttle: 0 until 5 s, to 0.5 at 9 s, held until 13 s, to 0 at 17 s. Both brakes: 0 until 20 s, to 50 N at 25 s, held
-    until 32 s, to 0 at 37 s. The road belongs to the body.
+    Throttle: 0 until 5 s, to 0.5 at 9 s, held until 13 s, to 0 at 17 s. Both brakes: 0 until 20 s, to 50 N at 25 s,
+    held until 32 s, to 0 at 37 s. The road belongs to the body.
     """
     time = [0.0, 5.0, 9.0, 13.0, 17.0, 20.0, 25.0, 32.0, 37.0, DURATION]
     throttle = [0.0, 0.0, 0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mor import Structure, Trajectory
+from mor.excitation import Excitation
 from mor.hybrid import HybridModel, TransferSystem
 from mor.substructures import BlockSubstructure, LinearSubstructure, StaticSubstructure
 from rt_runtime import Delay, Gain
@@ -27,6 +29,7 @@ def spring_rhs(u, p, y):  # type: ignore[no-untyped-def]
     y[0] = p[0] * u[0] + p[1] * u[1]
 
 
+@cache
 def spring() -> StaticSubstructure:
     inputs = {"x": "m", "v": "m/s"}
     parameters = {"k": (200.0, "N/m", 0.0, 1e4), "c": (1.0, "Ns/m")}
@@ -122,6 +125,8 @@ def test_sources_of_every_sort_excite() -> None:
     by_table = model().with_excitations({"a_g": Trajectory([0.0, 1.0], [1.0, 1.0], {"a": "m/s2"})}).run()
     np.testing.assert_array_equal(by_block["x"], by_number["x"])
     np.testing.assert_array_equal(by_table["x"], by_number["x"])
+    by_record = model(excitations={"a_g": Excitation(np.ones(1001), 1e-3)}).run()
+    np.testing.assert_array_equal(by_record["x"], by_number["x"])
     assert by_number.units[0] == "m/s2"
 
 

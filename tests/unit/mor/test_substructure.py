@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from mor import Memory, Port, Structure, Trajectory, ode
+from mor.evaluable import Evaluable
 from mor.memory import regressor_ports
 from mor.substructure import Substructure, same_unit
 from mor.substructures import (
@@ -164,7 +165,7 @@ def test_renamed_ports_keep_the_model(oscillator: OdeSubstructure) -> None:
 def test_identity_changes_with_the_model(oscillator: OdeSubstructure) -> None:
     assert oscillator.identity() == oscillator.with_parameters({}).identity()
     others = [oscillator.with_parameters({"k": 401.0}), oscillator.renamed("other"), linear(), static()]
-    assert len({part.identity() for part in [oscillator, *others]}) == 5
+    assert len({str(part.identity()) for part in [oscillator, *others]}) == 5
 
 
 def test_initial_state_may_follow_the_parameters() -> None:
@@ -254,3 +255,13 @@ def test_a_hidden_feedthrough_is_found() -> None:
 def test_units_are_compared_without_typography() -> None:
     assert same_unit("m/s^2", "m/s2") and same_unit("N m", "Nm") and same_unit("N·m", "Nm")
     assert not same_unit("rpm", "rad/s")
+
+
+def test_a_model_under_given_inputs_is_evaluated_by_campaigns(oscillator: OdeSubstructure) -> None:
+    run = oscillator.under({"force": np.ones(50)}, dt=DT, every=5, record=["x"])
+    assert isinstance(run, Evaluable) and run.outputs == ()
+    result = run.evaluate({"k": 100.0})
+    assert result.names == ("x",) and len(result) == 10
+    np.testing.assert_array_equal(result["x"], oscillator.simulate(np.ones(50), dt=DT, parameters={"k": 100.0})["x"][::5])
+    other = oscillator.under({"force": np.zeros(50)}, dt=DT, every=5, record=["x"])
+    assert run.identity() != other.identity()
