@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mor.evaluable import code_hash
+from mor.code_hash import code_hash
 from mor.ode import OdeSystem
 from mor.stability import largest_rk4_step
 from mor.substructure import Substructure, check_step
@@ -117,8 +117,5 @@ class OdeSubstructure(Substructure):
                     )
 
     def _description(self) -> dict[str, Any]:
-        function = self.system.function
-        # the helpers a right-hand side calls (jitted functions around it) belong to its mathematics
-        around = [cell.cell_contents for cell in function.__closure__ or ()]
-        source = code_hash(function, *[helper.py_func for helper in around if hasattr(helper, "py_func")])
+        source = code_hash(self.system.function)
         return {"source": source, "initial": self.initial().tolist(), "substeps": self.substeps}

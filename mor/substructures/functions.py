@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mor.evaluable import code_hash
+from mor.code_hash import code_hash
 from mor.ode import compile_static
 from mor.substructure import ParameterSpec, PortSpec, Substructure
 from rt_runtime import Ode
