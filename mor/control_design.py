@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mor.transfer import StateSpaceMatrices, TransferFunction
-from rt_runtime import PredictionModel
+from rt_runtime import Mpc, PredictionModel
 from rt_runtime.checks import Floats, finite_array, positive, whole
 from rt_runtime.errors import ConfigError
 
@@ -166,11 +166,11 @@ def inverse_with_low_pass(plant: TransferFunction, *, order: int, corner: float,
 
 def lqg_feedback(
     plant: TransferFunction, *, error_weight: float, process_noise: float, dt: float
-) -> tuple[Floats, Floats, Floats]:
-    """Return discrete (A, B, C) of the LQG feedback mu = K (r - y) on a low-pass (mMBC) or on the plant itself.
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return discrete (A, B, C, D) of the LQG feedback mu = K (r - y) on a low-pass (mMBC) or on the plant itself.
 
     LQR with Q = error_weight C'C, R = 1; Kalman filter with noise `process_noise` on the input and unit measurement
-    noise; K(s) = K_r (sI - A + B K_r + L C)^-1 L, sampled with a zero-order hold at `dt`: it stays strictly proper.
+    noise; K(s) = K_r (sI - A + B K_r + L C)^-1 L, sampled by the bilinear rule at `dt`.
     """
     from scipy.linalg import solve_continuous_are
 
@@ -184,8 +184,8 @@ def lqg_feedback(
     y = solve_continuous_are(a.T, c.T, w * b @ b.T, np.eye(1))
     regulator, observer = b.T @ x, y @ c.T
     closed = StateSpaceMatrices(a - b @ regulator - observer @ c, observer, regulator, np.zeros((1, 1)))
-    k = closed.discretise(dt)
-    return k.A, k.B, k.C
+    k = closed.discretise(dt, "tustin")
+    return k.A, k.B, k.C, k.D
 
 
 @dataclass(frozen=True)
@@ -225,3 +225,62 @@ def margins(frequency: ArrayLike, response: ArrayLike) -> Margins:
         lag = min(lag, float(min(angle, 2 * np.pi - angle)))
         delay = min(delay, float(angle / (2 * np.pi * (f[i] + share * (f[i + 1] - f[i])))))
     return Margins(gain, lag, delay, float(np.max(1.0 / np.abs(1.0 + loop))))
+
+
+def closed_loop(mpc: Mpc, plant: StateSpaceMatrices) -> StateSpaceMatrices:
+    """Return the loop of a predictive controller and a plant while no constraint is active, from references to outputs.
+
+    The plant (sampled at the controller's dt, not necessarily the one it was designed for) and the controller are
+    linear then: state [x; estimate; u], u = u + K [estimate(k|k); references; u]. All eigenvalues inside the unit
+    circle mean a stable loop; the response tells how late and how large a reference comes out.
+    """
+    model = mpc.model
+    if abs(plant.dt - model.dt) > 1e-9 * model.dt:
+        raise ConfigError(f"plant of closed_loop must be sampled at dt = {model.dt:g} s, got {plant.dt:g} s.")
+    n, m = len(model.A), model.n_in
+    if plant.B.shape[1] != m or len(plant.C) != model.n_out or np.any(plant.D != 0):
+        raise ConfigError(
+            f"plant of closed_loop must have {m} inputs, {model.n_out} outputs and no feedthrough, got "
+            f"{plant.B.shape[1]} and {len(plant.C)}."
+        )
+    gains = np.asarray(mpc.gains)[:m]
+    references = gains.shape[1] - n - m
+    x = len(plant.A)
+    corrected = np.hstack([model.gain @ plant.C, np.eye(n) - model.gain @ model.C, np.zeros((n, m))])
+    command = gains[:, :n] @ corrected
+    command[:, x + n :] += np.eye(m) + gains[:, n + references :]
+    into = gains[:, n : n + references]
+    A = np.vstack([plant.B @ command, model.A @ corrected + model.B @ command, command])
+    A[:x, :x] += plant.A
+    B = np.vstack([plant.B @ into, model.B @ into, into])
+    C = np.hstack([plant.C, np.zeros((len(plant.C), n + m))])
+    return StateSpaceMatrices(A, B, C, np.zeros((len(C), references)), model.dt)
+
+
+class Correction(NamedTuple):
+    """What undoes a loop at one frequency: extrapolate by `lead` s, add `curvature` s2 times the second derivative."""
+
+    lead: float
+    curvature: float
+
+    def leads_and_gains(self, step: float) -> tuple[Floats, Floats]:
+        """Return leads (3) and gains (3) of an extrapolation that does both; `step` of the difference in s.
+
+        r(t + lead) + curvature r''(t + lead) = g r(t + lead - h) + (1 - 2 g) r(t + lead) + g r(t + lead + h)
+        """
+        g = self.curvature / positive(step, "step", "leads_and_gains") ** 2
+        return self.lead + step * np.array([-1.0, 0.0, 1.0]), np.array([g, 1 - 2 * g, g])
+
+
+def reference_correction(loop: StateSpaceMatrices, frequency: float) -> Correction:
+    """Return the lead and curvature with which a held reference comes out of `loop` right at `frequency` Hz.
+
+    From T(jw): lead = -arg T / w, curvature = (|T| - 1) / (|T| w^2), as s^2 = -w^2.
+    """
+    w = 2 * np.pi * positive(frequency, "frequency", "reference_correction")
+    if loop.B.shape[1] != 1 or len(loop.C) != 1:
+        raise ConfigError("loop of reference_correction must have one reference and one output.")
+    z = np.exp(1j * w * loop.dt) if loop.dt else 1j * w
+    response = (loop.C @ np.linalg.solve(z * np.eye(len(loop.A)) - loop.A, loop.B) + loop.D)[0, 0]
+    size = abs(response)
+    return Correction(float(-np.angle(response) / w), float((size - 1) / (size * w * w)))

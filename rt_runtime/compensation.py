@@ -70,8 +70,8 @@ class ModelReference:
 class ModelBased(_core.ModelBased):
     """Feedforward, modified model-based (mMBC) and adaptive model reference control (aMRC) of one channel.
 
-    `inverse`: sections (k, 6) of the inverse plant behind its low-pass. `feedback`: (A, B, C) of the discrete, strictly
-    proper LQG feedback on the tracking error, or None. `adaptation`: a ModelReference or None.
+    `inverse`: sections (k, 6) of the inverse plant behind its low-pass. `feedback`: (A, B, C, D) of the discrete LQG
+    feedback on the tracking error, or None. `adaptation`: a ModelReference or None.
     mor.control_design makes inverse and feedback from a plant. Inputs r, y; outputs command and theta.
     """
 
@@ -80,18 +80,19 @@ class ModelBased(_core.ModelBased):
         inverse: ArrayLike,
         *,
         dt: float,
-        feedback: tuple[ArrayLike, ArrayLike, ArrayLike] | None = None,
+        feedback: tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike] | None = None,
         adaptation: ModelReference | None = None,
     ) -> None:
         of = "ModelBased"
         period = positive(dt, "dt", of)
         if feedback is None:
-            a, b, c = np.zeros((0, 0)), np.zeros((0, 1)), np.zeros((1, 0))
+            a, b, c, d = np.zeros((0, 0)), np.zeros((0, 1)), np.zeros((1, 0)), np.zeros((1, 1))
         else:
             a = finite_array(feedback[0], "A of feedback", of, (None, None))
             a = finite_array(a, "A of feedback", of, (len(a), len(a)))
             b = finite_array(feedback[1], "B of feedback", of, (len(a), 1))
             c = finite_array(feedback[2], "C of feedback", of, (1, len(a)))
+            d = finite_array(feedback[3], "D of feedback", of, (1, 1))
         rate, largest, margin = 0.0, 1.0, 0.1
         model = (1.0, 0.0, 0.0)
         if adaptation is not None:
@@ -101,7 +102,7 @@ class ModelBased(_core.ModelBased):
             rate = positive(adaptation.rate, "rate of adaptation", of)
             largest = positive(adaptation.largest, "largest of adaptation", of)
             margin = positive(adaptation.margin, "margin of adaptation", of)
-        super().__init__(stable_sections(inverse, of), a, b, c, rate, largest, margin, *model, period)
+        super().__init__(stable_sections(inverse, of), a, b, c, float(d[0, 0]), rate, largest, margin, *model, period)
 
 
 @dataclass(frozen=True)

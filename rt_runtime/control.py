@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rt_runtime import _core
 from rt_runtime.checks import Floats, finite_array, one_of, positive, whole
@@ -95,7 +96,7 @@ class Extrapolator(_core.Extrapolator):
     amplified by sqrt(sum w_a^2), 15.8 for order 4 and lead = spacing.
     """
 
-    def __init__(self, *, order: int, spacing: int, leads: float | Sequence[float], channels: int = 1) -> None:
+    def __init__(self, *, order: int, spacing: int, leads: ArrayLike, channels: int = 1) -> None:
         of = "Extrapolator"
         if whole(order, "order", of, 1) > 4:
             raise ConfigError(f"order of {of} must be 1 to 4, got {order}; higher orders mostly amplify noise.")
@@ -199,6 +200,7 @@ class Mpc(_core.Mpc):
     the command). Add it to a loop with `every` such that every / rate = model.dt.
 
     >>> import numpy as np
+from numpy.typing import ArrayLike
     >>> from rt_runtime import Horizon, Mpc, PredictionModel
     >>> model = PredictionModel(np.array([[0.9]]), np.array([[0.1]]), np.array([[1.0]]), np.array([[0.1]]), 0.01)
     >>> mpc = Mpc(model, Horizon(5, output_weight=1.0, move_weight=0.1, bounds=(-2.0, 2.0)))

@@ -67,7 +67,7 @@ KINDS = {
     "model_based": lambda: ModelBased(
         [[0.1, 0.2, 0.1, 1.0, -0.5, 0.2]],
         dt=DT,
-        feedback=([[0.5]], [[0.1]], [[0.3]]),
+        feedback=([[0.5]], [[0.1]], [[0.3]], [[0.05]]),
         adaptation=ModelReference(50.0, 0.1, corner=30.0),
     ),
     "adaptive_compensation": lambda: AdaptiveCompensation(Adapted(1.0, 10.0), Adapted(0.01, 5.0, 0.0, 0.1), dt=DT),

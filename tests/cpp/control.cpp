@@ -125,7 +125,7 @@ int main() {
   run(extrapolator, wave, "extrapolator");
   PiLead pi(2.0, 95.0, 30.0, -28.0, 0.6, -5.0, 5.0, 1e-3);
   CHECK_NEAR(run(pi, wave, "pi and lead"), 5.0, 0.0);
-  ModelBased based({{0.1, 0.2, 0.1, -0.5, 0.2}}, matrix(1, 1, {0.5}), matrix(1, 1, {0.1}), matrix(1, 1, {0.3}),
+  ModelBased based({{0.1, 0.2, 0.1, -0.5, 0.2}}, matrix(1, 1, {0.5}), matrix(1, 1, {0.1}), matrix(1, 1, {0.3}), 0.05,
                    {50.0, 0.1, 0.1, 1.0, 0.0, 0.0}, 1e-3);
   run(based, wave, "model-based");
   AdaptiveCompensation compensation({{{1.0, 10.0, 0.5, 1.5}, {0.01, 5.0, 0.0, 0.1}}}, {{0.1, 0.2, 0.1, -0.5, 0.2}},

@@ -168,13 +168,13 @@ def model_based(r, y, sos, feedback, rate, largest, margin, corner, dt) -> tuple
     """Equations of aMRC; scipy filters F and M."""
     from scipy.signal import bilinear, lfilter, sosfilt
 
-    a, b, c = feedback
+    a, b, c, d = feedback
     reference = r if corner is None else lfilter(*bilinear([2 * np.pi * corner], [1, 2 * np.pi * corner], 1 / dt), r)
     x, theta = np.zeros(len(a)), 0.0
     q, history = np.zeros_like(r), np.zeros_like(r)
     for k in range(len(r)):
         history[k] = theta
-        q[k] = r[k] - theta + (c @ x)[0]
+        q[k] = r[k] - theta + (c @ x)[0] + d[0, 0] * (r[k] - y[k])
         x = a @ x + b[:, 0] * (r[k] - y[k])
         eps = y[k] - reference[k]
         f = (theta**2 - largest**2) / (margin * largest**2)

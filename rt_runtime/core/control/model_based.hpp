@@ -10,7 +10,7 @@
 namespace hmor {
 
 /// Model-based compensation of one channel. With F the inverse plant behind a low-pass (second-order sections), K the
-/// LQG feedback on the low-pass (x+ = A x + B e, mu = C x, strictly proper) and a first-order reference model M:
+/// LQG feedback on the low-pass (x+ = A x + B e, mu = C x + D e) and a first-order reference model M:
 ///
 ///   e = r - y,   mu = K e,   y_m = M r,   eps = y - y_m,   q = r + mu - theta,   u = F q
 ///   theta+ = theta + T Gamma g,   f = (theta^2 - theta_max^2) / (eps_t theta_max^2),
@@ -26,14 +26,15 @@ class ModelBased final : public Block {
     double b0 = 1.0, b1 = 0.0, a1 = 0.0;      // M as a discrete section
   };
 
-  /// Outside the loop. Feedback a (n, n), b (n, 1), c (1, n); n may be 0.
-  ModelBased(std::vector<Filter::Section> inverse, const Matrix& a, const Matrix& b, const Matrix& c,
+  /// Outside the loop. Feedback a (n, n), b (n, 1), c (1, n), d; n may be 0.
+  ModelBased(std::vector<Filter::Section> inverse, const Matrix& a, const Matrix& b, const Matrix& c, double d,
              const Adaptation& adaptation, double period)
       : Block(2, 2, a.rows() + 2 * static_cast<int>(inverse.size()) + 3, period),
         inverse_(std::move(inverse), 1),
         a_(a),
         b_(b.rows()),
         c_(b.rows()),
+        d_(d),
         adaptation_(adaptation),
         x_(a.rows(), 0.0),
         next_(a.ld(), 0.0) {
@@ -49,7 +50,7 @@ class ModelBased final : public Block {
   void step(double t, const double* in, double* out) noexcept override {
     const double r = in[0], y = in[1];
     const int n = a_.rows();
-    double q = r - theta_;
+    double q = r - theta_ + d_ * (r - y);
     for (int i = 0; i < n; ++i) q += c_[i] * x_[i];
     if (n > 0) multiply(a_, x_.data(), next_.data());
     for (int i = 0; i < n; ++i) x_[i] = next_[i] + b_[i] * (r - y);
@@ -80,6 +81,7 @@ class ModelBased final : public Block {
   Filter inverse_;
   Matrix a_;
   std::vector<double> b_, c_;
+  double d_;
   Adaptation adaptation_;
   std::vector<double> x_, next_;
   double model_ = 0.0, reference_ = 0.0, theta_ = 0.0;

@@ -159,12 +159,12 @@ void bind_control(nb::module_& m) {
   nb::class_<ModelBased, Block>(m, "ModelBased")
       .def(
           "__init__",
-          [](ModelBased* self, const Array2& inverse, const Array2& a, const Array2& b, const Array2& c, double rate,
-             double largest, double margin, double b0, double b1, double a1, double period) {
-            new (self) ModelBased(to_sections(inverse), to_matrix(a), to_matrix(b), to_matrix(c),
+          [](ModelBased* self, const Array2& inverse, const Array2& a, const Array2& b, const Array2& c, double d,
+             double rate, double largest, double margin, double b0, double b1, double a1, double period) {
+            new (self) ModelBased(to_sections(inverse), to_matrix(a), to_matrix(b), to_matrix(c), d,
                                   {rate, largest, margin, b0, b1, a1}, period);
           },
-          "inverse"_a, "a"_a, "b"_a, "c"_a, "rate"_a, "largest"_a, "margin"_a, "b0"_a, "b1"_a, "a1"_a, "period"_a);
+          "inverse"_a, "a"_a, "b"_a, "c"_a, "d"_a, "rate"_a, "largest"_a, "margin"_a, "b0"_a, "b1"_a, "a1"_a, "period"_a);
 
   nb::class_<AdaptiveCompensation, Block>(m, "AdaptiveCompensation")
       .def(

@@ -38,12 +38,12 @@ def test_inverse_times_plant_is_the_low_pass() -> None:
 def test_lqg_feedback_reproduces_the_published_second_order_design() -> None:
     """(q, w) = (1000, 100) on a second-order 50 Hz Butterworth: K = (39217.9 s + 2.53848e7)/(s^2 + 3463.2 s + 5.99693e6)."""
     dt = 1e-5
-    a, b, c = lqg_feedback(low_pass(2, 50.0), error_weight=1000.0, process_noise=100.0, dt=dt)
-    expected = TransferFunction([39217.9, 2.53848e7], [1.0, 3463.2, 5.99693e6]).discretise(dt)
+    a, b, c, d = lqg_feedback(low_pass(2, 50.0), error_weight=1000.0, process_noise=100.0, dt=dt)
+    expected = TransferFunction([39217.9, 2.53848e7], [1.0, 3463.2, 5.99693e6]).discretise(dt, "tustin")
     z = np.exp(2j * np.pi * np.array([1.0, 50.0, 300.0]) * dt)
     for value in z:
-        got = (c @ np.linalg.solve(value * np.eye(2) - a, b))[0, 0]
-        want = (expected.C @ np.linalg.solve(value * np.eye(2) - expected.A, expected.B))[0, 0]
+        got = (c @ np.linalg.solve(value * np.eye(2) - a, b) + d)[0, 0]
+        want = (expected.C @ np.linalg.solve(value * np.eye(2) - expected.A, expected.B) + expected.D)[0, 0]
         assert got == pytest.approx(want, rel=1e-5)
 
 

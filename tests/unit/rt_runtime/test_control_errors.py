@@ -138,7 +138,7 @@ def test_compensators() -> None:
     with pytest.raises(ConfigError, match=r"sections of ModelBased must be stable, row 0 has a pole"):
         ModelBased([[1.0, 0.0, 0.0, 1.0, -2.0, 1.0]], dt=DT)
     with pytest.raises(ConfigError, match=r"B of feedback of ModelBased must have shape \(1, 1\), got \(2, 1\)"):
-        ModelBased([[1.0, 0, 0, 1, 0, 0]], dt=DT, feedback=([[0.5]], [[1.0], [1.0]], [[1.0]]))
+        ModelBased([[1.0, 0, 0, 1, 0, 0]], dt=DT, feedback=([[0.5]], [[1.0], [1.0]], [[1.0]], [[0.0]]))
     with pytest.raises(ConfigError, match=r"largest of adaptation of ModelBased must be a positive number, got 0"):
         ModelBased([[1.0, 0, 0, 1, 0, 0]], dt=DT, adaptation=ModelReference(1.0, 0))
     with pytest.raises(ConfigError, match=r"a0 of AdaptiveCompensation must start in \[0, 1\], got 2.0"):
