@@ -58,6 +58,12 @@ def _count(n: int, what: str, least: int = 1) -> int:
     return int(n)
 
 
+def _seed(seed: int, what: str) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ConfigError(f"seed of {what} must be a whole number of at least 0, got {seed!r}.")
+    return int(seed)
+
+
 def lhs(space: ParameterSpace, n: int, *, seed: int, criterion: str | None = None) -> Design:
     """Draw a Latin hypercube: each of n equal slices of each axis (in probability) holds exactly one point.
 
@@ -66,6 +72,7 @@ def lhs(space: ParameterSpace, n: int, *, seed: int, criterion: str | None = Non
     n = _count(n, "lhs")
     if criterion not in (None, "maximin"):
         raise ConfigError(f'criterion of lhs must be None or "maximin", got {criterion!r}.')
+    seed = _seed(seed, "lhs")
     rng = np.random.default_rng(seed)
     ranks = np.column_stack([rng.permutation(n) for _ in range(space.dimension)])
     if criterion == "maximin":
@@ -76,6 +83,7 @@ def lhs(space: ParameterSpace, n: int, *, seed: int, criterion: str | None = Non
 
 def random_design(space: ParameterSpace, n: int, *, seed: int) -> Design:
     """Draw n independent points."""
+    seed = _seed(seed, "random_design")
     unit = np.random.default_rng(seed).random((_count(n, "random_design"), space.dimension))
     return Design(space, open_unit(unit), {"method": "random", "seed": seed})
 
@@ -94,6 +102,7 @@ def sobol(
         raise ConfigError("seed of sobol must be given when scramble is on, got None.")
     if skip is None:
         skip = 0 if scramble else 1 << (n - 1).bit_length()
+    seed = None if seed is None else _seed(seed, "sobol")
     made = {"method": "sobol", "seed": seed, "scramble": scramble, "skip": skip}
     return Design(space, _sequence(space, made, skip, n), made)
 
@@ -107,6 +116,7 @@ def halton(
         raise ConfigError("seed of halton must be given when scramble is on, got None.")
     if skip is None:
         skip = 0 if scramble else 1
+    seed = None if seed is None else _seed(seed, "halton")
     made = {"method": "halton", "seed": seed, "scramble": scramble, "skip": skip}
     return Design(space, _sequence(space, made, skip, n), made)
 
@@ -156,7 +166,7 @@ def extend(design: Design, n: int, *, seed: int) -> Design:
     points; all others get points in slices of each axis that are still empty (of len(design) + n slices), combined to
     keep their distance: a Latin hypercube multiplied in size (n a multiple of its size) is one again.
     """
-    n = _count(n, "extend")
+    n, seed = _count(n, "extend"), _seed(seed, "extend")
     steps = [*design.made.get("extended", []), {"by": n, "seed": seed}]
     made = {**design.made, "extended": steps}
     method = design.made["method"]

@@ -27,7 +27,8 @@ class Evaluable(Protocol):
 
     It must be picklable when it is sent to other machines (executor "dask://..."); worker processes of this machine
     are forked and take it as it is. `evaluate` must not depend on what was evaluated before. A model that returns
-    numbers says their names and units in an attribute `outputs`, a tuple of ports; without it, units are empty.
+    numbers says their names and units in an attribute `outputs`, a tuple of ports; without it, units are empty. A
+    method `check_parameters(names)`, where there is one, refuses a design that does not fit before anything runs.
     """
 
     @property

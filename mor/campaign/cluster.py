@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mor.campaign.processes import Task
+from mor.campaign.processes import Batches, Task
 from mor.evaluable import Evaluable, Failure, Outcome, evaluate_sample
 from rt_runtime.errors import ConfigError, MissingExtra
 
@@ -19,9 +19,7 @@ CONNECT = 10.0  # s
 _models: dict[str, Evaluable] = {}  # in a worker of the cluster: the model it works on, unpacked once
 
 
-def run_cluster(
-    model: Evaluable, tasks: Iterable[Task], *, address: str, timeout: float | None
-) -> Iterator[list[tuple[int, Outcome]]]:
+def run_cluster(model: Evaluable, tasks: Iterable[Task], *, address: str, timeout: float | None) -> Batches:
     """Evaluate on the cluster whose scheduler is at "host:port"; give outcomes in batches, in the order they end.
 
     A sample whose worker dies is repeated at the end, alone, so that it cannot be blamed for a neighbour's fault; it
@@ -53,7 +51,7 @@ class _Campaign:
         self._hash = hashlib.sha256(self._packed).hexdigest()
         self._under_way: dict[Any, tuple[Task, float]] = {}
 
-    def run(self, waiting: deque[Task]) -> Iterator[list[tuple[int, Outcome]]]:
+    def run(self, waiting: deque[Task]) -> Batches:
         suspects: deque[Task] = deque()
         alone = False
         while waiting or suspects or self._under_way:

@@ -117,6 +117,12 @@ class QuantityModel:
             "quantities": {name: code_hash(function) for name, function in self.functions.items()},
         }
 
+    def check_parameters(self, names: Iterable[str]) -> None:
+        """Let the model check the names."""
+        check = getattr(self.model, "check_parameters", None)
+        if check is not None:
+            check(names)
+
     def evaluate(self, parameters: Mapping[str, float]) -> dict[str, float | Trajectory]:
         """Run one sample and take the numbers."""
         run = self.model.evaluate(parameters)

@@ -13,29 +13,27 @@ import sys
 import time
 import warnings
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from multiprocessing.connection import Connection, wait
-from typing import Any
 
 from mor.campaign.lock import release_in_child
 from mor.evaluable import Evaluable, Failure, Outcome, evaluate_sample
 
 Task = tuple[int, dict[str, float]]
+Batches = Generator[list[tuple[int, Outcome]], None, None]
 
 SHORT = 0.2  # s; workers of shorter samples get the next ones before they ask, so that they never wait for the disk
 AHEAD = 0.05  # s of work that lies ready for such a worker
 _PR_SET_PDEATHSIG = 1
 
 
-def run_serial(model: Evaluable, tasks: Iterable[Task]) -> Iterator[list[tuple[int, Outcome]]]:
+def run_serial(model: Evaluable, tasks: Iterable[Task]) -> Batches:
     """Evaluate in this process, one after the other."""
     for index, parameters in tasks:
         yield [(index, evaluate_sample(model, parameters))]
 
 
-def run_processes(
-    model: Evaluable, tasks: Iterable[Task], *, workers: int, timeout: float | None
-) -> Iterator[list[tuple[int, Outcome]]]:
+def run_processes(model: Evaluable, tasks: Iterable[Task], *, workers: int, timeout: float | None) -> Batches:
     """Evaluate in worker processes; give outcomes in batches, in the order in which they end.
 
     timeout: s per sample; a worker that takes longer is killed and replaced.
@@ -93,8 +91,7 @@ class _Worker:
     """A process with the tasks it was given, oldest first; it works on the oldest."""
 
     def __init__(self, model: Evaluable) -> None:
-        methods = multiprocessing.get_all_start_methods()
-        context: Any = multiprocessing.get_context("fork" if "fork" in methods else "spawn")
+        context = multiprocessing.get_context("fork")  # any function is a model, compiled code need not be made again
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_work, args=(model, theirs, os.getpid()), daemon=True)
         with warnings.catch_warnings():  # forking beside threads: a worker takes no lock of theirs
@@ -129,18 +126,19 @@ class _Worker:
         """End the process and what it started; say how it ended."""
         if self.process.is_alive() and not why and self.broken:
             self.process.join(1.0)  # it closed its pipe because it is ending
-        was_alive = self.process.is_alive()
-        if was_alive:
+        if self.process.is_alive():
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.process.pid, signal.SIGKILL)
+                os.killpg(self.process.pid or 0, signal.SIGKILL)
             self.process.kill()
         self.process.join()
         self.pipe.close()
         if why:
             return f"The sample {why}; its worker was ended."
         code = self.process.exitcode or 0
-        how = f"was ended by signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"exited with code {code}"
-        return f"Worker process {self.process.pid} {how}."
+        if code >= 0:
+            return f"Worker process {self.process.pid} exited with code {code}."
+        name = f" ({signal.Signals(-code).name})" if -code in set(signal.Signals) else ""
+        return f"Worker process {self.process.pid} was ended by signal {-code}{name}."
 
 
 def _work(model: Evaluable, pipe: Connection, parent: int) -> None:

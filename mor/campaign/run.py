@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from mor.campaign.cluster import run_cluster
-from mor.campaign.models import SimulationModel
-from mor.campaign.processes import Task, run_processes, run_serial
+from mor.campaign.processes import Batches, Task, run_processes, run_serial
 from mor.campaign.progress import Progress
 from mor.campaign.store import Store
 from mor.dataset import Dataset
 from mor.designs import Design
-from mor.evaluable import Evaluable, FunctionModel, Outcome, as_evaluable
+from mor.evaluable import Evaluable, as_evaluable
 from rt_runtime.errors import ConfigError
 
 _DASK = re.compile(r"dask://(\S+:\d+)\Z")
@@ -45,13 +45,16 @@ def run_design(
     Returns parameters and outputs of the finished samples, in the order of the design.
     """
     subject = as_evaluable(model)
-    if isinstance(subject, FunctionModel | SimulationModel):
-        subject.check_parameters(design.space.names)
+    check = getattr(subject, "check_parameters", None)
+    if check is not None:
+        check(design.space.names)
     run = _executor(executor, workers, timeout)
     with Store.writing(store, subject, design) as kept:
         again = [sample.index for sample in kept.failed] if retry_failed else []
         todo = sorted([*kept.open, *again])
         total = len(design)
+        if kept.note and progress is not False:
+            print(kept.note, file=sys.stderr)
         with Progress(subject.name, total, total - len(todo), show=progress) as shown:
             batches = run(subject, ((i, design.parameters(i)) for i in todo))
             try:
@@ -69,10 +72,9 @@ def run_design(
         return kept.finish()
 
 
-Batches = Iterator[list[tuple[int, Outcome]]]
-
-
-def _executor(executor: str, workers: int | None, timeout: float | None) -> Callable[[Evaluable, Iterator[Task]], Any]:
+def _executor(
+    executor: str, workers: int | None, timeout: float | None
+) -> Callable[[Evaluable, Iterable[Task]], Batches]:
     if workers is not None and workers < 1:
         raise ConfigError(f"workers of run_design must be at least 1, got {workers}.")
     if timeout is not None and not timeout > 0:

@@ -92,14 +92,15 @@ class Store:
                 store = cls(path)
                 store._check(model, design)
                 if len(design) > len(store.design):
-                    store._write_campaign(design, store.campaign)
+                    _write_campaign(path, design, store.campaign)
                     store = cls(path)
             else:
                 _create(path, model, design)
                 store = cls(path)
             store.note = note
-            for left in (*path.glob(".*.part"), *(path / "runs").glob(".*.part")):  # cut off by a crash
-                left.unlink()
+            for left in (*path.glob(".*.part"), *(path / "runs").glob(".*.part"), *path.glob("design-*.nc")):
+                if left.name != store.campaign["design"]["file"]:  # cut off by a crash, or since extended
+                    left.unlink()
             with saying_what_failed(path):
                 store._journal = Journal(path / "journal.log")
             try:
@@ -227,7 +228,7 @@ class Store:
             f"open      {len(self.open)}",
         ]
         if self.damaged:
-            lines.append(f"damaged   {self.damaged} lines of the journal; their samples are open again")
+            lines.append(f"damaged   {self.damaged} lines of the journal, which do not count")
         if failed:
             rows = [(str(f.index), f.failure.kind, f.failure.reason, _short(f.parameters)) for f in failed]
             lines += ["", text_table(("sample", "failed by", "reason", "parameters"), rows)]
@@ -264,9 +265,6 @@ class Store:
                 )
         if problems:
             raise ConfigError.from_problems(f"Resuming store {self.path}", problems)
-
-    def _write_campaign(self, design: Design, campaign: Mapping[str, Any]) -> None:
-        _write_campaign(self.path, design, {**campaign})
 
 
 def is_store(path: Path) -> bool:

@@ -96,6 +96,7 @@ def test_an_extended_design_goes_on_in_its_store(tmp_path: Path) -> None:
     longer = extend(design, 5, seed=1)
     data = run_design(model(log), longer, store=tmp_path / "runs", executor="serial")
     assert evaluations(log) == 11
+    assert len(list((tmp_path / "runs").glob("design-*.nc"))) == 1
     np.testing.assert_array_equal(data.X, longer.points)
 
 

@@ -94,5 +94,8 @@ def test_messages(tmp_path: Path) -> None:
         SimulationModel(spring(), dt=0.1, duration=1.0).check_parameters(["x", "m"])
     with pytest.raises(ConfigError, match="f must return a Trajectory to take quantities from, got dict"):
         QuantityModel(FunctionModel(lambda a: {"b": a}, name="f"), {"c": ("", len)}).evaluate({"a": 1.0})
+    whole = SimulationModel(spring(), dt=0.1, duration=1.0, u={"v": 0.0, "x": 0.0}, result="run")
+    with pytest.raises(ConfigError, match="Parameter 'm' of the design must be an input or a parameter"):
+        QuantityModel(whole, {"f_max": ("N", lambda run: run["f"].max())}).check_parameters(["m"])
     with pytest.raises(ConfigError, match="a substructure becomes such a model by SimulationModel"):
         run_design(spring(), lhs(ParameterSpace({"x": Uniform(0, 1)}), 2, seed=0), store=tmp_path / "s")  # type: ignore[arg-type]

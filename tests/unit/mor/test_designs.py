@@ -123,6 +123,9 @@ def test_messages() -> None:
         lhs(SPACE, 0, seed=0)
     with pytest.raises(ConfigError, match="criterion of lhs must be None or \"maximin\", got 'x'"):
         lhs(SPACE, 3, seed=0, criterion="x")
+    with pytest.raises(ConfigError, match="seed of lhs must be a whole number of at least 0, got None"):
+        lhs(SPACE, 3, seed=None)  # type: ignore[arg-type]
+    assert type(lhs(SPACE, 3, seed=np.int64(4)).made["seed"]) is int
     for make in (sobol, halton):
         with pytest.raises(ConfigError, match=f"seed of {make.__name__} must be given when scramble is on"):
             make(SPACE, 3, scramble=True)

@@ -94,7 +94,7 @@ def test_workers_end_with_a_killed_campaign_and_free_its_lock(tmp_path: Path) ->
         assert store.note == ""
 
 
-def test_two_campaigns_cannot_write_one_store(tmp_path: Path) -> None:
+def test_two_campaigns_cannot_write_one_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     subject = FunctionModel(oscillator, {"lowest": "m", "last": "m"})
     with (
         Store.writing(tmp_path / "runs", subject, DESIGN),
@@ -103,7 +103,10 @@ def test_two_campaigns_cannot_write_one_store(tmp_path: Path) -> None:
         ),
     ):
         run_design(subject, DESIGN, store=tmp_path / "runs")
+    assert (tmp_path / "runs" / "lock").read_text() == ""
+    (tmp_path / "runs" / "lock").write_text('{"pid": 12, "host": "lab", "since": "noon"}')
     assert len(run_design(subject, DESIGN, store=tmp_path / "runs", workers=1)) == 120
+    assert "The last writer (process 12 on lab since noon) died; its finished" in capsys.readouterr().err
 
 
 FILL = """
@@ -193,7 +196,7 @@ def test_damaged_samples_are_open_again(tmp_path: Path) -> None:
     lines[2] = lines[2].replace(b"0", b"1", 1)
     (tmp_path / "runs" / "journal.log").write_bytes(b"".join(lines))
     assert Store(tmp_path / "runs").open == [2]
-    assert "damaged   1 lines of the journal" in Store(tmp_path / "runs").summary()
+    assert "damaged   1 lines of the journal, which do not count" in Store(tmp_path / "runs").summary()
     again = run_design(subject, design, store=tmp_path / "runs", executor="serial")
     np.testing.assert_array_equal(data.Y, again.Y)
 
