@@ -62,8 +62,9 @@ def _exact_delay(numerical: Structure, dof: int, specimen: Floats) -> float:
     eigenvalues = np.abs(np.linalg.eigvals(numerical.state_matrix()))
     own = np.sqrt(specimen[2] / specimen[0]) if specimen[0] > 0 and specimen[2] > 0 else eigenvalues.max()
     top, bottom = 20 * max(eigenvalues.max(), own), 1e-3 * min(eigenvalues[eigenvalues > 0].min(), own)
-    # near every lightly damped mode |L| rises and falls steeply: a fine logarithmic grid brackets each crossing
-    grid = np.geomspace(bottom, top, 20000)
+    # |L| rises and falls steeply around a lightly damped mode: its own frequency belongs to the grid
+    peaks = np.abs(np.linalg.eigvals(numerical.state_matrix()).imag) * (1 + 1e-9)
+    grid = np.union1d(np.geomspace(bottom, top, 20000), peaks[peaks > bottom])
     values = np.log(np.abs(loop_gain(grid)))
     delays = []
     for i in np.flatnonzero(values[:-1] * values[1:] < 0):

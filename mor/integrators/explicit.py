@@ -72,14 +72,26 @@ def rk4(
         middles = np.array([np.asarray(load((k + 0.5) * dt), float).reshape(-1) for k in range(task.steps)])
     else:
         middles = 0.5 * (task.loads[1:] + task.loads[:-1])
+
+    def step(z: Floats, start: Floats, middle: Floats, end: Floats) -> Floats:
+        first = slope(z, start)
+        second = slope(z + 0.5 * dt * first, middle)
+        third = slope(z + 0.5 * dt * second, middle)
+        fourth = slope(z + dt * third, end)
+        return z + dt / 6 * (first + 2 * second + 2 * third + fourth)
+
     z = np.empty((task.steps + 1, 2 * n))
-    a = np.empty((task.steps + 1, n))
-    z[0], a[0] = np.concatenate([task.x0, task.v0]), task.start()
-    for k in range(task.steps):
-        first = np.concatenate([z[k, n:], a[k]])
-        second = slope(z[k] + 0.5 * dt * first, middles[k])
-        third = slope(z[k] + 0.5 * dt * second, middles[k])
-        fourth = slope(z[k] + dt * third, task.loads[k + 1])
-        z[k + 1] = z[k] + dt / 6 * (first + 2 * second + 2 * third + fourth)
-        a[k + 1] = slope(z[k + 1], task.loads[k + 1])[n:]
+    z[0] = np.concatenate([task.x0, task.v0])
+    if restoring is None:  # the step is linear: find its matrices by unit vectors once
+        one, none, rest = np.eye(n), np.zeros((n, n)), np.zeros((2 * n, n))
+        A = step(np.eye(2 * n), *[np.zeros((n, 2 * n))] * 3)
+        B = [step(rest, *loads) for loads in ((one, none, none), (none, one, none), (none, none, one))]
+        driven = task.loads[:-1] @ B[0].T + middles @ B[1].T + task.loads[1:] @ B[2].T
+        for k in range(task.steps):
+            z[k + 1] = A @ z[k] + driven[k]
+        a = (task.loads - z[:, n:] @ structure.C.T - z[:, :n] @ structure.K.T) @ flexibility.T
+    else:
+        for k in range(task.steps):
+            z[k + 1] = step(z[k], task.loads[k], middles[k], task.loads[k + 1])
+        a = np.array([slope(row, load)[n:] for row, load in zip(z, task.loads, strict=True)])
     return Motion(task.time, z[:, :n], z[:, n:], a)

@@ -39,6 +39,13 @@ def test_exact_delay_of_one_spring_in_closed_form() -> None:
     assert critical_delay(rest, dof=0, mass=0.0, damping=0.0, stiffness=k) == pytest.approx(expected, rel=1e-6)
 
 
+def test_a_crossing_between_the_grid_points_is_found() -> None:
+    """Undamped, with a specimen of a millionth of the stiffness: |L| passes 1 only within 1e-6 of the resonance."""
+    rest = Structure([[1.0]], [[0.0]], [[100.0]])
+    delay = critical_delay(rest, dof=0, mass=0.0, damping=0.0, stiffness=1e-4)
+    assert delay == pytest.approx(0.0, abs=1e-6)  # without damping any delay destabilises
+
+
 def test_a_soft_specimen_bears_any_delay() -> None:
     rest = Structure([[1.0]], [[20.0]], [[100.0]])
     assert critical_delay(rest, dof=0, mass=0.0, damping=0.0, stiffness=1.0) == np.inf
