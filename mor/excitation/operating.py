@@ -20,8 +20,9 @@ class Channel:
     """How one input may move: levels in [lower, upper], each change and each hold as long as drawn here.
 
     A change from level to level lasts between `fastest` and `slowest` seconds, a hold up to `longest_hold`, both drawn
-    evenly on a logarithmic scale, so that steps, quick and slow ramps all occur. `rest` is where the input starts and
-    returns to now and then. `ripple` is the largest amplitude of three sines between `ripple_band` Hz laid over it.
+    evenly on a logarithmic scale, so that steps, quick and slow ramps all occur. `rest` is where the input starts, where
+    a share `at_rest` of its levels is and to which a share `near_rest` is drawn close, for models that behave in a way
+    of their own there (a gap to close, friction that sets in). `ripple` is the largest amplitude of three sines between `ripple_band` Hz laid over it.
     """
 
     name: str
@@ -32,6 +33,8 @@ class Channel:
     slowest: float = 8.0
     longest_hold: float = 3.0
     rest: float = 0.0
+    at_rest: float = 0.1
+    near_rest: float = 0.0
     ripple: float = 0.0
     ripple_band: tuple[float, float] = (0.3, 12.0)
 
@@ -97,7 +100,12 @@ def _level(channel: Channel, rng: np.random.Generator) -> float:
         return channel.lower
     if draw < 2.0 * _AT_AN_EDGE:
         return channel.upper
-    return float(rng.uniform(channel.lower, channel.upper))
+    if draw < 2.0 * _AT_AN_EDGE + channel.at_rest:
+        return channel.rest
+    level = float(rng.uniform(channel.lower, channel.upper))
+    if draw > 1.0 - channel.near_rest:
+        level = channel.rest + (level - channel.rest) * rng.uniform() ** 2
+    return level
 
 
 def _between(low: float, high: float, rng: np.random.Generator) -> float:
