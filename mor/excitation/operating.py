@@ -20,9 +20,10 @@ class Channel:
     """How one input may move: levels in [lower, upper], each change and each hold as long as drawn here.
 
     A change from level to level lasts between `fastest` and `slowest` seconds, a hold up to `longest_hold`, both drawn
-    evenly on a logarithmic scale, so that steps, quick and slow ramps all occur. `rest` is where the input starts, where
-    a share `at_rest` of its levels is and to which a share `near_rest` is drawn close, for models that behave in a way
-    of their own there (a gap to close, friction that sets in). `ripple` is the largest amplitude of three sines between `ripple_band` Hz laid over it.
+    evenly on a logarithmic scale, so that steps, quick and slow ramps all occur. `rest` is where the input starts,
+    where a share `at_rest` of its levels is, and to which a share `near_rest` is drawn close, for models that behave
+    in a way of their own there (a gap to close, friction that sets in). `ripple` is the largest amplitude of three
+    sines of `ripple_band` Hz laid over it.
     """
 
     name: str
