@@ -12,11 +12,11 @@ from rt_runtime.errors import ConfigError
 
 
 def test_runs_are_those_of_the_full_order_brake() -> None:
-    data = sample_runs("rear", (4, 9), duration=2.0, dt=2e-4)
+    data = sample_runs("rear", (4, 9), duration=1.0, dt=1e-4)
     assert [p.name for p in (*data.inputs, *data.outputs)] == ["F_br", "w_rw", "tau_rw"]
     runs = split_runs(data)
     assert [len(run) for run in runs] == [10_001, 10_001]
-    np.testing.assert_array_equal(runs[1].Y[:, 0], brake("rear").simulate(runs[1].X, dt=2e-4)["tau_rw"])
+    np.testing.assert_array_equal(runs[1].Y[:, 0], brake("rear").simulate(runs[1].X, dt=1e-4)["tau_rw"])
     assert not np.array_equal(runs[0].X, runs[1].X)
     assert np.all(data.X >= 0.0) and np.all(data.X <= [50.0, 470.0])
 
