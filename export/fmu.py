@@ -79,10 +79,10 @@ def _config(form: Form, precision: str, token: str) -> str:
 #define MODEL_RESET {name}_reset
 #define MODEL_STEP {name}_step
 #define MODEL_OUTSIDE {name}_outside
-#define MODEL_N_INPUTS {upper}_N_INPUTS
-#define MODEL_N_OUTPUTS {upper}_N_OUTPUTS
-#define MODEL_N_STATE {upper}_N_STATE
-#define MODEL_DT {CType("float64").literal(dt)}
+#define MODEL_INPUTS {upper}_N_INPUTS
+#define MODEL_OUTPUTS {upper}_N_OUTPUTS
+#define MODEL_STATES {upper}_N_STATE
+#define MODEL_SECONDS {CType("float64").literal(dt)}
 #define MODEL_START {{{start}}}
 #define MODEL_STEP_SIZE_TEXT "{text}"
 

@@ -15,8 +15,9 @@ restrict return short signed sizeof static struct switch typedef union unsigned 
 alignas alignof bool constexpr false nullptr static_assert thread_local true typeof
 and asm catch class delete explicit export friend mutable namespace new not operator or private protected public
 template this throw try typename using virtual xor con prn aux nul
+fmi2 fmi2_types fmi3 fmi3_types fmi3_rest model_config model_instance
 """
-_TAKEN = frozenset(_WORDS.split())  # by C or C++, or by a file system
+_TAKEN = frozenset(_WORDS.split())  # by C or C++, by a file system, or by the files of an FMU
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}\Z")
 
 
@@ -26,7 +27,7 @@ def check_names(models: Mapping[str, ReducedModel]) -> None:
     for name, model in models.items():
         if not isinstance(name, str) or not _IDENTIFIER.match(name) or name.lower() in _TAKEN:
             problems.append(
-                f"Name of a model must be a C identifier of at most 63 letters that is no keyword, got {name!r}."
+                f"Name of a model must be a C identifier of at most 63 letters that is not taken, got {name!r}."
             )
         signals = model.signals if isinstance(model, Memory) else model.inputs
         ports = [port.name for port in (*signals, *model.outputs)]

@@ -10,6 +10,7 @@ import io
 import json
 import os
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -131,7 +132,7 @@ def read_bundle(path: str | os.PathLike[str]) -> Bundle:
     with open_bundle(source) as files:
         description = read_description(files)
         version = description.get("format")
-        if version != FORMAT:
+        if type(version) is not int or version != FORMAT:
             newer = isinstance(version, int) and version > FORMAT
             remedy = "update hybrid-mor" if newer else "export the model again"
             raise BundleError(f"Format of bundle '{source}' must be {FORMAT}, got {version!r}; {remedy}.")
@@ -214,7 +215,7 @@ def _golden(entry: dict[str, Any], content: bytes) -> tuple[Golden | None, list[
             if set(file.files) != set(widths):
                 raise ValueError(f"it must hold the arrays {', '.join(widths)}, got {', '.join(file.files)}")
             arrays = {key: file[key] for key in widths}
-    except (OSError, ValueError, KeyError, EOFError, MemoryError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError, EOFError, MemoryError, zlib.error, zipfile.BadZipFile) as error:
         return None, [f"{what} ('{name}') cannot be read: {error}; export it again."]
     problems = []
     for key, width in widths.items():

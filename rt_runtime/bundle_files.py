@@ -7,6 +7,7 @@ import json
 import re
 import stat
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,7 +58,7 @@ class BundleFiles:
             raise BundleError(
                 f"File '{name}' of bundle '{self.path}' is missing; copy the whole bundle or export it again."
             ) from None
-        except (OSError, zipfile.BadZipFile, EOFError, RuntimeError, ValueError) as error:
+        except (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as error:
             if isinstance(error, BundleError):
                 raise
             raise BundleError(f"File '{name}' of bundle '{self.path}' cannot be read: {error}.") from None
@@ -114,8 +115,10 @@ def _checked_top(path: Path, archive: zipfile.ZipFile) -> str:
             )
         if stat.S_ISLNK(entry.external_attr >> 16):
             raise BundleError(f"Entry {entry.filename!r} of zipped bundle '{path}' must not be a link.")
-        if entry.flag_bits & 1:
-            raise BundleError(f"Entry {entry.filename!r} of zipped bundle '{path}' must not be encrypted.")
+        if entry.flag_bits & 1 or entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise BundleError(
+                f"Entry {entry.filename!r} of zipped bundle '{path}' must be stored or deflated and not encrypted."
+            )
     if len(set(names)) != len(names):
         raise BundleError(f"Zipped bundle '{path}' must name each file once, got a name twice; do not use this file.")
     total = sum(entry.file_size for entry in entries)

@@ -158,7 +158,7 @@ FMI3_API fmi3Status fmi3GetNumberOfVariableDependencies(fmi3Instance c, fmi3Valu
 {
     if (!c || !n || dependent < MODEL_FIRST_OUTPUT || dependent >= MODEL_END)
         return fmi3Error;
-    *n = MODEL_N_INPUTS;
+    *n = MODEL_INPUTS;
     return fmi3OK;
 }
 
@@ -167,7 +167,7 @@ FMI3_API fmi3Status fmi3GetVariableDependencies(fmi3Instance c, fmi3ValueReferen
                                                 fmi3DependencyKind kinds[], size_t n)
 {
     size_t i;
-    if (!c || n != MODEL_N_INPUTS || dependent < MODEL_FIRST_OUTPUT || dependent >= MODEL_END)
+    if (!c || n != MODEL_INPUTS || dependent < MODEL_FIRST_OUTPUT || dependent >= MODEL_END)
         return fmi3Error;
     for (i = 0; i < n; ++i) {
         element[i] = elements[i] = 0;

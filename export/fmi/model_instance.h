@@ -11,10 +11,10 @@
 #include <math.h>
 #include <string.h>
 
-#define MODEL_STATE_SIZE (MODEL_N_STATE > 0 ? MODEL_N_STATE : 1)
+#define MODEL_STATE_SIZE (MODEL_STATES > 0 ? MODEL_STATES : 1)
 #define MODEL_FIRST_INPUT 1u /* value reference 0 is time */
-#define MODEL_FIRST_OUTPUT (MODEL_FIRST_INPUT + MODEL_N_INPUTS)
-#define MODEL_END (MODEL_FIRST_OUTPUT + MODEL_N_OUTPUTS)
+#define MODEL_FIRST_OUTPUT (MODEL_FIRST_INPUT + MODEL_INPUTS)
+#define MODEL_END (MODEL_FIRST_OUTPUT + MODEL_OUTPUTS)
 
 typedef enum { PHASE_MADE, PHASE_INITIALISING, PHASE_STEPPING, PHASE_TERMINATED } ModelPhase;
 
@@ -22,14 +22,14 @@ typedef struct {
     char token[sizeof MODEL_TOKEN]; /* whose snapshot it is */
     double time;
     int phase;
-    MODEL_REAL u[MODEL_N_INPUTS];
+    MODEL_REAL u[MODEL_INPUTS];
     MODEL_REAL state[MODEL_STATE_SIZE];
-    MODEL_REAL y[MODEL_N_OUTPUTS];
+    MODEL_REAL y[MODEL_OUTPUTS];
 } ModelSnapshot;
 
 static void model_start(ModelSnapshot *m)
 {
-    static const MODEL_REAL start[MODEL_N_INPUTS] = MODEL_START;
+    static const MODEL_REAL start[MODEL_INPUTS] = MODEL_START;
     memset(m, 0, sizeof *m);
     memcpy(m->token, MODEL_TOKEN, sizeof m->token);
     m->phase = PHASE_MADE;
@@ -48,7 +48,7 @@ static void model_evaluate(ModelSnapshot *m)
 static int model_finite(const ModelSnapshot *m)
 {
     int i;
-    for (i = 0; i < MODEL_N_INPUTS; ++i)
+    for (i = 0; i < MODEL_INPUTS; ++i)
         if (!isfinite(m->u[i]))
             return 0;
     return 1;
@@ -57,8 +57,8 @@ static int model_finite(const ModelSnapshot *m)
 /* Number of model steps in a communication step of h seconds, 0 when there is no such number. */
 static long model_steps(double h)
 {
-#if MODEL_N_STATE > 0
-    const double n = h / MODEL_DT, whole = floor(n + 0.5);
+#if MODEL_STATES > 0
+    const double n = h / MODEL_SECONDS, whole = floor(n + 0.5);
     if (!(whole >= 1.0 && whole <= 1e9 && fabs(n - whole) <= 1e-6 * whole))
         return 0;
     return (long)whole;

@@ -20,7 +20,14 @@ from export.golden import golden_vectors
 from mor.reduced import ReducedModel
 from rt_runtime.bundle import difference
 from rt_runtime.errors import ConfigError
-from tests.reference.exported_models import network, network_with_memory
+from tests.reference.exported_models import (
+    constant_polynomial,
+    network,
+    network_with_memory,
+    polynomial,
+    polynomial_with_memory,
+    sparse_polynomial,
+)
 
 MODELS = {
     "tanh": lambda: network(),
@@ -31,6 +38,10 @@ MODELS = {
     "memory": lambda: network_with_memory(2, 2, 2),
     "memory of inputs": lambda: network_with_memory(2, 0),
     "memory of outputs": lambda: network_with_memory(0, 2),
+    "polynomial": lambda: polynomial(outputs=2),
+    "sparse polynomial": sparse_polynomial,
+    "constant polynomial": constant_polynomial,
+    "memory of a polynomial": polynomial_with_memory,
 }
 
 
@@ -55,7 +66,7 @@ def test_compiled_c_repeats_the_model(kind: str) -> None:
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-@pytest.mark.parametrize("kind", ["softplus", "memory"])
+@pytest.mark.parametrize("kind", ["softplus", "memory", "sparse polynomial"])
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_no_warning_under_any_compiler(compiler: str, kind: str, precision: str, tmp_path: Path) -> None:
     if shutil.which(compiler) is None:
