@@ -38,7 +38,8 @@ def critical_delay(
     at = np.zeros((numerical.n, numerical.n))
     at[dof, dof] = 1.0
     whole = Structure(numerical.M + mass * at, numerical.C + damping * at, numerical.K + stiffness * at)
-    if np.linalg.eigvals(whole.state_matrix()).real.max() > 0:
+    eigenvalues = np.linalg.eigvals(whole.state_matrix())
+    if eigenvalues.real.max() > 1e-9 * np.abs(eigenvalues).max():
         raise ConfigError("Structure of critical_delay must be stable without delay, got a mode that grows.")
     specimen = np.array([mass, damping, stiffness])
     if method == "modal":
@@ -93,6 +94,8 @@ def _modal_delay(numerical: Structure, whole: Structure, at: Floats, specimen: F
     grid = np.linspace(0.0, 2 * np.pi / np.sqrt(w2.min()), max(200, int(50 * np.sqrt(w2.max() / w2.min()))))
     for before, after in pairwise(grid):
         if growth(after) > 0:
+            if growth(before) >= 0:  # undamped: no delay is small enough
+                return float(before)
             return float(brentq(growth, before, after, xtol=1e-9 * shortest))
     return float("inf")
 

@@ -26,6 +26,10 @@ from mor.structure import Structure
 from rt_runtime.checks import Floats, finite_array, positive, whole
 from rt_runtime.errors import ConfigError
 
+ITERATIONS = 50
+CLOSED = 1e-11
+"""A gap counts as closed below this part of the largest interface velocity so far."""
+
 
 @dataclass(frozen=True, eq=False)
 class PartitionedMotion:
@@ -34,11 +38,6 @@ class PartitionedMotion:
     numerical: Motion
     physical: Motion
     multipliers: Floats
-
-
-ITERATIONS = 50
-CLOSED = 1e-11
-"""A gap counts as closed below this part of the largest interface velocity so far."""
 
 
 class _Side:
@@ -59,10 +58,6 @@ class _Side:
         if self.restoring is not None:
             return self._iterated(u_free, v_free, a_new, force)
         return np.stack([u_free + self.g * v_new, v_new, a_new])
-
-    def linear_step(self, state: Floats, force: Floats) -> Floats:
-        """Advance as if the restoring force were K u, to find the answer to a unit multiplier."""
-        return _Side(self.structure, 2 * self.g, None).step(state, force)
 
     def _iterated(self, u_free: Floats, v_free: Floats, a: Floats, force: Floats) -> Floats:
         """Solve M a + C v + r(u, v) = force by Newton's method from a first guess of a."""
@@ -110,7 +105,8 @@ def partitioned(
 
     interface: pairs (degree of freedom of the numerical, of the physical side) that move together; dt: coarse step
     in s; substeps: m; load_numerical (steps + 1, n_N) in N at coarse steps, load_physical (m steps + 1, n_P) at all
-    sub-steps; restoring_...: r(x, v) in N in place of K x of that side.
+    sub-steps; restoring_...: r(x, v) in N in place of K x of that side, zero at
+    rest.
     """
     of = "partitioned"
     dt, m = positive(dt, "dt", of), whole(substeps, "substeps", of, 1)
@@ -129,11 +125,12 @@ def partitioned(
 
     to_n, to_p = np.eye(numerical.n)[:, pairs[:, 0]], -np.eye(physical.n)[:, pairs[:, 1]]
     side_n, side_p = _Side(numerical, dt, restoring_numerical), _Side(physical, dt / m, restoring_physical)
-    unit_n = side_n.linear_step(np.zeros((3, *to_n.shape)), to_n)
+    at_rest = _Side(physical, dt / m, None)
+    unit_n = _Side(numerical, dt, None).step(np.zeros((3, *to_n.shape)), to_n)
     unit_p = np.empty((m, 3, *to_p.shape))
     answer = np.zeros((3, *to_p.shape))
     for j in range(m):
-        answer = unit_p[j] = side_p.linear_step(answer, to_p * (j + 1) / m)
+        answer = unit_p[j] = at_rest.step(answer, to_p * (j + 1) / m)
     close = np.linalg.inv(to_n.T @ unit_n[1] + to_p.T @ unit_p[-1, 1])
 
     moves_n = np.zeros((steps + 1, 3, numerical.n))

@@ -42,8 +42,11 @@ def test_exact_delay_of_one_spring_in_closed_form() -> None:
 def test_a_crossing_between_the_grid_points_is_found() -> None:
     """Undamped, with a specimen of a millionth of the stiffness: |L| passes 1 only within 1e-6 of the resonance."""
     rest = Structure([[1.0]], [[0.0]], [[100.0]])
-    delay = critical_delay(rest, dof=0, mass=0.0, damping=0.0, stiffness=1e-4)
-    assert delay == pytest.approx(0.0, abs=1e-6)  # without damping any delay destabilises
+    for method in ("exact", "modal"):  # without damping any delay destabilises
+        delay = critical_delay(rest, dof=0, mass=0.0, damping=0.0, stiffness=1e-4, method=method)
+        assert delay == pytest.approx(0.0, abs=1e-6)
+    frame = shear_frame([1.0, 2.0, 1.5], [100.0, 300.0, 200.0])
+    assert critical_delay(frame, dof=1, mass=0.1, damping=0.0, stiffness=20.0) == pytest.approx(0.0, abs=1e-6)
 
 
 def test_a_soft_specimen_bears_any_delay() -> None:
