@@ -1,5 +1,10 @@
 """The engine: steps substructures, reduced models, controllers and actuators, with or without a clock."""
 
+from rt_runtime.actuators import Drive as Drive
+from rt_runtime.actuators import PluginActuator as PluginActuator
+from rt_runtime.actuators import Sensor as Sensor
+from rt_runtime.actuators import SimulatedActuator as SimulatedActuator
+from rt_runtime.actuators import UdpRig as UdpRig
 from rt_runtime.adaptive import AdaptiveMpc as AdaptiveMpc
 from rt_runtime.adaptive import Identification as Identification
 from rt_runtime.blocks import Delay as Delay
@@ -33,6 +38,9 @@ from rt_runtime.pacing import Status as Status
 from rt_runtime.pacing import Timing as Timing
 from rt_runtime.record import Record as Record
 from rt_runtime.record import Signal as Signal
+from rt_runtime.replay import replay as replay
+from rt_runtime.rig import Faults as Faults
+from rt_runtime.rig import Rig as Rig
 from rt_runtime.run_folder import RunFolder as RunFolder
 from rt_runtime.run_folder import load_run as load_run
 from rt_runtime.safety import Command as Command

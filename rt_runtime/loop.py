@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -201,17 +201,20 @@ class Loop:
             raise ConfigError(f"duration of Loop.run must be at least one tick of {tick}, got {duration:g}.")
         self.check()
         pacing = pacing or Pacing()
-        if paced and not pacing.not_real_time:
-            self._refuse_what_is_not_real_time()
         kept = folder if isinstance(folder, RunFolder) or folder is None else RunFolder(Path(folder))
         core, names = self._build(0 if kept else ticks)
         if kept:
             kept.open([self._signals[name] for name in self._recorded_names()], self.rate, self._record_every)
         try:
             core.start()
+            if paced and not pacing.not_real_time:
+                self._refuse_what_is_not_real_time()  # a plug-in says only now whether it is
         except RuntimeError as error:
             core.stop()
             raise ConfigError(str(error)) from None
+        except ConfigError:
+            core.stop()
+            raise
         core.reset()
         stream, timing = None, None
         try:
@@ -253,6 +256,34 @@ class Loop:
     def is_written(self, name: str) -> bool:
         """Tell whether a block added so far writes the signal, or it is a constant."""
         return name in self._constants or self._writer(name) is not None
+
+    def is_constant(self, name: str) -> bool:
+        """Tell whether a signal was declared as a constant."""
+        return name in self._constants
+
+    def external_outputs(self) -> dict[str, tuple[str, ...]]:
+        """Name the blocks whose outputs come from outside (sensors, drives, the host) with their output signals."""
+        return {call.name: call.outputs for call in self._calls if call.block.external and call.outputs}
+
+    def rerun(self, ticks: int, stand_ins: Mapping[str, _core.Block]) -> Record:
+        """Run exactly `ticks` ticks with other blocks in place of the named ones; `replay` uses it."""
+        self.check()
+        calls = self._calls
+        self._calls = [
+            replace(call, block=stand_ins[call.name], inputs=(), every=1) if call.name in stand_ins else call
+            for call in calls
+        ]
+        try:
+            core, _ = self._build(ticks)
+        finally:
+            self._calls = calls
+        core.reset()
+        stop = core.run_exactly(ticks)
+        return self._record_of(core, self._why(core, stop))
+
+    def build(self) -> tuple[_core.Loop, list[str]]:
+        """Return the loop in the core, ready to be stepped by somebody else, and the names on its bus in order."""
+        return self._build(0)
 
     def _writer(self, signal: str) -> _Call | None:
         return next((call for call in self._calls if signal in call.outputs), None)

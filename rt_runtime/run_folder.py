@@ -6,7 +6,6 @@ import json
 import os
 import platform
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ import numpy as np
 from rt_runtime import _core
 from rt_runtime.checks import Floats
 from rt_runtime.errors import ConfigError
+from rt_runtime.files import write_file
 from rt_runtime.record import Record, Signal
 
 FORMAT = 1
@@ -50,9 +50,9 @@ class RunFolder:
             "every": every,
             "signals": [{"name": s.name, "unit": s.unit, "initial": s.initial} for s in signals],
         }
-        write_json(path / HEADER, header)
+        write_file(path / HEADER, json.dumps(header, indent=2) + "\n")
         if self.study:
-            write_text(path / STUDY, self.study)
+            write_file(path / STUDY, self.study)
 
     def close(self, record: Record, facts: Mapping[str, Any]) -> None:
         """Write data.nc and run.json; frames.bin goes when data.nc is safe, and stays when the disk refuses."""
@@ -69,7 +69,7 @@ class RunFolder:
         }
         try:
             record.save(path / DATA)
-            write_json(path / RUN, about | dict(facts))
+            write_file(path / RUN, json.dumps(about | dict(facts), indent=2) + "\n")
         except OSError as error:
             print(
                 f"The run in {path} could not be finished ({error.strerror or error}); its frames stay in {FRAMES}.",
@@ -130,25 +130,6 @@ def host_facts() -> dict[str, str]:
     }
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a text file that appears whole or not at all."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write a JSON file that appears whole or not at all."""
-    write_text(path, json.dumps(value, indent=2) + "\n")
-
-
 class Stream:
     """Ring and writer thread of one run; `latest` feeds a live view."""
 
@@ -159,7 +140,7 @@ class Stream:
 
     def latest(self) -> tuple[int, tuple[float, ...]]:
         """Return the frames lost so far and the newest frame that passed (without its tick)."""
-        return self.ring.lost + self.writer.refused, tuple(self.writer.latest[1:])
+        return self.ring.lost, tuple(self.writer.latest[1:])
 
     def finish(self) -> dict[str, Any]:
         """End the thread and say what became of the frames."""
@@ -167,8 +148,8 @@ class Stream:
         error = os.strerror(self.writer.error) if self.writer.error else ""
         return {
             "frames_written": self.writer.written,
-            "frames_dropped_ring_full": self.ring.lost,
-            "frames_refused_by_disk": self.writer.refused,
+            "frames_dropped_ring_full": self.ring.dropped,
+            "frames_refused_by_disk": self.ring.refused,
             "disk_error": error,
             "ring_frames": self.ring.capacity,
             "ring_fullest": self.writer.fullest,

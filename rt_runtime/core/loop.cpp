@@ -87,7 +87,8 @@ Stop Loop::advance(std::int64_t ticks) noexcept {
   const double* const bus = bus_.data();
   Call* const first = calls_.data();
   Call* const last = first + calls_.size();
-  const bool goes_to_rest = health_.guarded && !exact_;
+  Ring* const ring = ring_;
+  const bool guarded = health_.guarded, goes_to_rest = guarded && !exact_;
   std::int64_t k = k_;
   for (const std::int64_t until = k + ticks; k < until;) {
     if (k >= end_) [[unlikely]] {
@@ -118,12 +119,12 @@ Stop Loop::advance(std::int64_t ticks) noexcept {
       }
     }
     recorder_.tick(k, bus);
-    if (ring_ != nullptr) {
-      ring_->push(k, bus);
-      health_.lost = static_cast<double>(ring_->lost());
+    if (ring != nullptr) {
+      ring->push(k, bus);
+      health_.lost = static_cast<double>(ring->lost());
     }
     ++k;
-    if (stop == Stop::running && (health_.guarded || asked_.load(std::memory_order_relaxed))) stop = asked(k);
+    if (stop == Stop::running && (guarded || asked_.load(std::memory_order_relaxed))) stop = asked(k);
     if (stop != Stop::running) [[unlikely]] {
       k_ = k;
       return stop;

@@ -52,10 +52,15 @@ class Ring {
     tail_.store(tail_.load(std::memory_order_relaxed) + frames, std::memory_order_release);
   }
 
+  /// Reader. Says that frames did not reach their place, so that the loop knows.
+  void refuse(std::int64_t frames) noexcept { refused_.fetch_add(frames, std::memory_order_relaxed); }
+
   /// Doubles per frame, the tick included.
   std::size_t stride() const noexcept { return stride_; }
   std::uint64_t capacity() const noexcept { return mask_ + 1; }
-  std::int64_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
+  std::int64_t dropped() const noexcept { return lost_.load(std::memory_order_relaxed); }   ///< the ring was full
+  std::int64_t refused() const noexcept { return refused_.load(std::memory_order_relaxed); }  ///< the disk was
+  std::int64_t lost() const noexcept { return dropped() + refused(); }
 
  private:
   std::vector<int> signals_;
@@ -65,7 +70,7 @@ class Ring {
   std::uint64_t mask_ = 0;
   alignas(64) std::atomic<std::uint64_t> head_{0};
   alignas(64) std::atomic<std::uint64_t> tail_{0};
-  alignas(64) std::atomic<std::int64_t> lost_{0};
+  alignas(64) std::atomic<std::int64_t> lost_{0}, refused_{0};
 };
 
 }  // namespace hmor

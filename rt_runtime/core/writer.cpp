@@ -16,7 +16,8 @@ constexpr auto look_every = std::chrono::milliseconds(2);
 
 Writer::Writer(Ring& ring, const std::string& path)
     : ring_(ring), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)), latest_(ring.stride()) {
-  if (file_ < 0) throw std::runtime_error(std::string("Record file ") + path + " cannot be opened: " + std::strerror(errno) + ".");
+  if (file_ < 0)
+    throw std::runtime_error("Record file " + path + " cannot be opened: " + std::strerror(errno) + ".");
   thread_ = std::thread([this] { body(); });
 }
 
@@ -74,7 +75,7 @@ void Writer::write(const double* frames, std::uint64_t count) noexcept {
   }
   const auto whole = static_cast<std::int64_t>(count - (left + frame_bytes - 1) / frame_bytes);
   written_.fetch_add(whole, std::memory_order_relaxed);
-  refused_.fetch_add(static_cast<std::int64_t>(count) - whole, std::memory_order_relaxed);
+  ring_.refuse(static_cast<std::int64_t>(count) - whole);
 }
 
 }  // namespace hmor

@@ -29,7 +29,6 @@ class Writer {
   std::vector<double> latest() const;
 
   std::int64_t written() const noexcept { return written_.load(std::memory_order_relaxed); }
-  std::int64_t refused() const noexcept { return refused_.load(std::memory_order_relaxed); }
   int error() const noexcept { return error_.load(std::memory_order_relaxed); }  ///< errno of the first refusal, or 0
   std::uint64_t fullest() const noexcept { return fullest_.load(std::memory_order_relaxed); }
 
@@ -44,7 +43,7 @@ class Writer {
   Ring& ring_;
   int file_;
   std::atomic<bool> ending_{false};
-  std::atomic<std::int64_t> written_{0}, refused_{0};
+  std::atomic<std::int64_t> written_{0};
   std::atomic<std::uint64_t> fullest_{0};
   std::atomic<int> error_{0};
   std::atomic<double> pause_{0.0};

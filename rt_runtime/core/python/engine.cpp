@@ -107,6 +107,14 @@ void bind_engine(nb::module_& m) {
       .def("record", &Loop::record, "signals"_a, "every"_a, "frames"_a)
       .def("reset", &Loop::reset)
       .def("run", &run, "ticks"_a)
+      .def("run_exactly",
+           [](Loop& loop, std::int64_t ticks) {
+             nb::gil_scoped_release release;
+             loop.aim_exactly(ticks);
+             const Stop stop = loop.advance(ticks);
+             return loop.health().guarded && loop.health().tripped ? Stop::tripped : stop;
+           },
+           "ticks"_a)
       .def("stream", &Loop::stream, nb::keep_alive<1, 2>(), "ring"_a.none())
       .def("start", &Loop::start, nb::call_guard<nb::gil_scoped_release>())
       .def("stop", &Loop::stop, nb::call_guard<nb::gil_scoped_release>())

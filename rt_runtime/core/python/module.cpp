@@ -7,4 +7,5 @@ NB_MODULE(_core, m) {
   hmor::bind_control(m);
   hmor::bind_runtime(m);
   hmor::bind_safety(m);
+  hmor::bind_actuators(m);
 }

@@ -71,7 +71,9 @@ void bind_runtime(nb::module_& m) {
 
   nb::class_<Ring>(m, "Ring", "Wait-free ring of frames from the loop to its writer.")
       .def(nb::init<std::vector<int>, int, std::int64_t>(), "signals"_a, "every"_a, "frames"_a)
-      .def_prop_ro("lost", &Ring::lost)
+      .def_prop_ro("lost", &Ring::lost, "Frames that did not reach the disk: dropped and refused.")
+      .def_prop_ro("dropped", &Ring::dropped, "The ring was full.")
+      .def_prop_ro("refused", &Ring::refused, "The disk was.")
       .def_prop_ro("capacity", &Ring::capacity);
 
   nb::class_<Writer>(m, "Writer", "Empties a ring into a file in a thread of its own.")
@@ -79,7 +81,6 @@ void bind_runtime(nb::module_& m) {
       .def("finish", &Writer::finish, nb::call_guard<nb::gil_scoped_release>())
       .def("slow_down", &Writer::slow_down, "seconds"_a)
       .def_prop_ro("written", &Writer::written)
-      .def_prop_ro("refused", &Writer::refused)
       .def_prop_ro("error", &Writer::error)
       .def_prop_ro("fullest", &Writer::fullest)
       .def_prop_ro("latest", &Writer::latest);
