@@ -41,6 +41,9 @@ from rt_runtime.record import Signal as Signal
 from rt_runtime.replay import replay as replay
 from rt_runtime.rig import Faults as Faults
 from rt_runtime.rig import Rig as Rig
+from rt_runtime.rom import LoadedBundle as LoadedBundle
+from rt_runtime.rom import Rom as Rom
+from rt_runtime.rom import load_bundle as load_bundle
 from rt_runtime.run_folder import RunFolder as RunFolder
 from rt_runtime.run_folder import load_run as load_run
 from rt_runtime.safety import Command as Command

@@ -546,3 +546,74 @@ def crc32(data: bytes) -> int: ...
 def sha256(data: bytes) -> bytes: ...
 
 def hmac_sha256(key: bytes, data: bytes) -> bytes: ...
+
+class Unary(enum.Enum):
+    none = 0
+
+    tanh = 1
+
+    sigmoid = 2
+
+    relu = 3
+
+    exp = 4
+
+    log = 5
+
+    neg = 6
+
+    abs = 7
+
+    sqrt = 8
+
+    softplus = 9
+
+class Binary(enum.Enum):
+    add = 0
+
+    sub = 1
+
+    mul = 2
+
+    div = 3
+
+    max = 4
+
+    min = 5
+
+class Plan:
+    """A reduced model as a flat list of steps on one array of numbers."""
+
+    def __init__(self, n_u: int, n_state: int, array: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], outputs: Sequence[int], next_state: Sequence[int]) -> None: ...
+
+    def dense(self, x: Sequence[int], weights: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], c: Sequence[int], function: Unary, out: int) -> None: ...
+
+    def factors(self, x: Sequence[int], gain: Sequence[Sequence[float]], shift: Sequence[Sequence[float]], out: int) -> None: ...
+
+    def terms(self, places: Sequence[Sequence[int]], coefficients: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], constant: Sequence[float], out: int) -> None: ...
+
+    def unary(self, function: Unary, x: Sequence[int], out: int) -> None: ...
+
+    def binary(self, function: Binary, a: Sequence[int], b: Sequence[int], out: int) -> None: ...
+
+    def product(self, x: Sequence[int], count: int, out: int) -> None: ...
+
+    @property
+    def steps(self) -> int: ...
+
+    @property
+    def multiply_adds(self) -> int: ...
+
+class Rom(Block):
+    def __init__(self, plan: Plan, initial: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], watch: bool, period: float) -> None: ...
+
+    def evaluate(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """
+        Outputs (n, n_out) at rows (u, state); the state of the block stays as it is.
+        """
+
+    def run(self, u: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """Step over rows u from the initial state; outputs (n, n_out)."""
+
+    @property
+    def plan(self) -> Plan: ...

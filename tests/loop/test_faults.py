@@ -55,7 +55,7 @@ def test_a_healthy_rig_loses_nothing_and_the_record_replays_to_the_same_bits(tmp
 def test_signed_messages_work_and_unsigned_ones_do_not() -> None:
     with rig_process(key=KEY.hex()) as (_, port):
         assert rig_loop(UdpRig(1, 2, port=port, key=KEY), [STALE_RULE]).run(0.3, paced=True, pacing=PACING).ticks > 300
-    with rig_process(key=KEY.hex()) as (_, port), pytest.raises(ConfigError, match="must answer within 0.4.* got nothing"):
+    with rig_process(key=KEY.hex()) as (_, port), pytest.raises(ConfigError, match=r"must answer within 0\.4.* got nothing"):
         rig_loop(UdpRig(1, 2, port=port, timeout=0.4)).run(0.3, paced=True)
     wrong = b"another key, long enough"
     with rig_process() as (_, port), pytest.raises(ConfigError, match="give both sides the same key"):
@@ -182,9 +182,10 @@ def test_a_full_disk_leads_to_its_action_and_the_loop_goes_on(tmp_path: Path, mo
 
 
 def test_the_folder_of_a_tripped_run_is_complete(tmp_path: Path) -> None:
-    with rig_process(nan_at=200) as (_, port), pytest.raises(Tripped) as caught:
+    with rig_process(nan_at=200) as (_, port):
         loop = rig_loop(UdpRig(1, 2, port=port), [STALE_RULE])
-        loop.run(2.0, paced=True, pacing=PACING, folder=tmp_path / "run")
+        with pytest.raises(Tripped) as caught:
+            loop.run(2.0, paced=True, pacing=PACING, folder=tmp_path / "run")
     loaded = load_run(tmp_path / "run")
     assert loaded.ended == str(caught.value) and len(loaded) == loaded.ticks == caught.value.tick + 1
     about = json.loads((tmp_path / "run" / "run.json").read_text())

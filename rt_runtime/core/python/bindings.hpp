@@ -45,5 +45,6 @@ void bind_control(nb::module_& m);
 void bind_runtime(nb::module_& m);
 void bind_safety(nb::module_& m);
 void bind_actuators(nb::module_& m);
+void bind_rom(nb::module_& m);
 
 }  // namespace hmor

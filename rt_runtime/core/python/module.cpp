@@ -8,4 +8,5 @@ NB_MODULE(_core, m) {
   hmor::bind_runtime(m);
   hmor::bind_safety(m);
   hmor::bind_actuators(m);
+  hmor::bind_rom(m);
 }

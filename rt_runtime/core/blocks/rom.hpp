@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "block.hpp"
+#include "dense.hpp"
+
+namespace hmor {
+
+/// Element-wise functions of one argument.
+enum class Unary : int { none, tanh, sigmoid, relu, exp, log, neg, abs, sqrt, softplus };
+/// Element-wise functions of two arguments.
+enum class Binary : int { add, sub, mul, div, max, min };
+
+/// A reduced model as a flat list of steps on one array of numbers, compiled from an ONNX file (rt_runtime/rom.py).
+///
+/// Every tensor of the file is a list of places in the array, so that transposing, gathering and joining cost nothing. The
+/// array starts with the inputs u, then the state, then constants and results. Kinds of step:
+///
+///   dense      r = f(W x + c)                                    one layer of a network with its activation
+///   factors    r_i = prod_k (gain_ik x_i + shift_ik)             univariate polynomials, four side by side
+///   terms      r = C p + c,  p_t = prod_j x_{place_jt}           the terms of a polynomial in several variables
+///   unary, binary, product                                       single operators, element by element
+class Plan {
+ public:
+  /// Outside the loop. `size` numbers in all, the first n_u are inputs, the next n_state the state.
+  Plan(int n_u, int n_state, std::vector<double> array, std::vector<int> outputs, std::vector<int> next_state);
+
+  // Outside the loop: append a step. Places point into the array; results are written from place `out` on.
+  void dense(std::vector<int> x, Matrix weights, std::vector<int> c, Unary function, int out);
+  void factors(std::vector<int> x, std::vector<std::vector<double>> gain, std::vector<std::vector<double>> shift, int out);
+  void terms(std::vector<std::vector<int>> places, Matrix coefficients, std::vector<double> constant, int out);
+  void unary(Unary function, std::vector<int> x, int out);
+  void binary(Binary function, std::vector<int> a, std::vector<int> b, int out);
+  void product(std::vector<int> x, int count, int out);
+
+  /// In the loop. u (n_u) in, y (n_y) out; the state is taken from and left in the array.
+  void run(const double* u, double* y) noexcept;
+  /// In the loop. n_state numbers.
+  double* state() noexcept { return array_.data() + n_u_; }
+
+  int n_u() const noexcept { return n_u_; }
+  int n_y() const noexcept { return static_cast<int>(outputs_.size()); }
+  int n_state() const noexcept { return n_state_; }
+  std::int64_t multiply_adds() const noexcept { return work_; }
+  std::size_t steps() const noexcept { return steps_.size(); }
+
+ private:
+  enum class Kind { dense, factors, terms, unary, binary, product };
+  struct Step {
+    Kind kind{};
+    Unary unary{};
+    Binary binary{};
+    int out = 0, n = 0, count = 0;
+    bool side_by_side = false;         // x stands in consecutive places from x[0] on
+    std::vector<int> x, other;
+    Matrix matrix;                     // weights; coefficients
+    std::vector<double> work;          // gathered arguments
+    std::vector<double> constant;
+    std::vector<double> gain, shift;   // factors: four rows side by side, depth after depth
+    std::vector<int> depth;            // factors: how many per group of four
+  };
+
+  const double* argument(Step& step) noexcept;
+  void check(const std::vector<int>& places) const;
+  Step& append(Kind kind, std::vector<int> x, int out, int n);
+
+  int n_u_, n_state_;
+  std::vector<double> array_;
+  std::vector<int> outputs_, next_state_;
+  std::vector<double> next_;
+  std::vector<Step> steps_;
+  std::int64_t work_ = 0;
+  bool y_side_by_side_ = false;
+};
+
+/// A reduced model as a block. Inputs: u. Outputs: y, and with `watch` the number of inputs outside their domain (a nan
+/// is outside). A model with memory keeps its state here and starts from `initial`.
+class Rom final : public Block {
+ public:
+  /// Outside the loop. lower and upper: the domain of the inputs.
+  Rom(Plan plan, std::vector<double> initial, std::vector<double> lower, std::vector<double> upper, bool watch,
+      double period);
+
+  void step(double t, const double* in, double* out) noexcept override;
+  void reset() noexcept override;
+  /// Outside the loop. One evaluation at (u, state) -> y; the state of the block is put back.
+  void evaluate(const double* row, double* y) noexcept;
+
+  const Plan& plan() const noexcept { return plan_; }
+
+ private:
+  Plan plan_;
+  std::vector<double> initial_, lower_, upper_, kept_;
+  bool watch_;
+};
+
+}  // namespace hmor
