@@ -22,6 +22,8 @@ from mor.functions import brake_map as brake_map
 from mor.functions import ishigami as ishigami
 from mor.functions import short_column as short_column
 from mor.functions import sobol_g as sobol_g
+from mor.history import Filter as Filter
+from mor.history import History as History
 from mor.hybrid import HybridModel as HybridModel
 from mor.hybrid import TransferSystem as TransferSystem
 from mor.judging import Validation as Validation
@@ -49,6 +51,8 @@ from mor.ode import OdeSystem as OdeSystem
 from mor.ode import ode as ode
 from mor.pce import Pce as Pce
 from mor.pce_fit import fit_pce as fit_pce
+from mor.pce_memory import fit_pce_memory as fit_pce_memory
+from mor.pce_memory import select_pce_history as select_pce_history
 from mor.ports import Parameter as Parameter
 from mor.ports import Port as Port
 from mor.reduced import ReducedModel as ReducedModel

@@ -82,7 +82,7 @@ def _fit(search: _Search, method: str) -> Pce:
     if method in ("smooth", "auto") and search.free:
         search.smooth()
     if method == "auto":
-        search.scan(("ols", "gain"))
+        search.scan(("ols", "omp"))
         search.refine()
     elif method != "smooth":
         search.scan((method,))
@@ -217,13 +217,12 @@ class _Search:
                         lowest[o] = min(loo, lowest[o])
 
     def refine(self) -> None:
-        """Offer the other sparse solvers at the truncation that was best for each output."""
+        """Offer least-angle regression at the truncation that was best for each output."""
         for o in self.varying.tolist():
             how = self.best[o].how
             if "degree" in how:
                 degree, q = int(str(how["degree"])), float(str(how["q"]))
-                for method in ("omp", "lar"):
-                    self._solve(method, self._indices(degree, q), [o], degree, q)
+                self._solve("lar", self._indices(degree, q), [o], degree, q)
 
     def _indices(self, degree: int, q: float) -> Ints:
         return index_set(self.space.dimension, degree, q=q, interaction=self.interaction)
@@ -243,7 +242,7 @@ class _Search:
     ) -> list[tuple[int, float]]:
         """Solve for some outputs on one index set and offer the results; return (output, loo)."""
         A = matrix(self.psi, indices)
-        how: dict[str, object] = {"method": "omp" if method == "gain" else method, "degree": degree, "q": q}
+        how: dict[str, object] = {"method": method, "degree": degree, "q": q}
         if method == "ols":
             C, loo = ols(A, self.Y[:, outputs])
             for o, c, error in zip(outputs, C.T, loo, strict=True):
@@ -252,7 +251,7 @@ class _Search:
         found = []
         for o in outputs:
             y, beat = self.Y[:, o], self.best[o].loo
-            fit = lar(A, y, beat=beat) if method == "lar" else omp(A, y, gain=method == "gain", beat=beat)
+            fit = lar(A, y, beat=beat) if method == "lar" else omp(A, y, beat=beat)
             self.best[o].offer(indices[fit.columns], fit.coefficients, fit.loo, how)
             found.append((o, fit.loo))
         return found

@@ -144,17 +144,17 @@ def ols(A: Array, Y: Array) -> tuple[Array, Array]:
     return coefficients, np.mean(residual**2, axis=0) / np.var(Y, axis=0) * factor
 
 
-def omp(A: Array, y: Array, *, gain: bool = False, beat: float = np.inf) -> Fit:
-    """Add the column most correlated with the residual and refit, as long as rows left out are predicted better.
+def omp(A: Array, y: Array, *, beat: float = np.inf) -> Fit:
+    """Add the column that lowers the residual most and refit, as long as rows left out are predicted better.
 
-    With `gain` the column that lowers the residual most is added (orthogonal least squares, Chen 1989). The first
-    column of A is the constant and is always taken. When the error will not be near `beat`, no
-    columns come back.
+    Orthogonal matching pursuit in its optimised form (orthogonal least squares, Chen et al. 1989): what counts is the
+    part of a column that the chosen ones do not span yet. The first column of A is the constant and always taken.
+    When the error will not be near `beat`, no columns come back.
     """
-    return _chosen(lambda rows, room: _omp_path(rows, room, gain), A, y, beat)
+    return _chosen(_omp_path, A, y, beat)
 
 
-def _omp_path(rows: _Rows, room: int, gain: bool) -> _Growing:
+def _omp_path(rows: _Rows, room: int) -> _Growing:
     A = rows.A
     fit = _Growing(rows.y, rows.y_out, room)
     length = np.einsum("ij,ij->j", A, A)
@@ -175,8 +175,7 @@ def _omp_path(rows: _Rows, room: int, gain: bool) -> _Growing:
         usable &= left > _DEPENDENT * length
         if not usable.any():
             return fit
-        score = np.where(usable, correlation**2 / np.where(usable, left if gain else length, 1.0), -1.0)
-        j = int(np.argmax(score))
+        j = int(np.argmax(np.where(usable, correlation**2 / np.where(usable, left, 1.0), -1.0)))
 
 
 def lar(A: Array, y: Array, *, beat: float = np.inf) -> Fit:

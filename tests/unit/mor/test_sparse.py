@@ -28,7 +28,7 @@ def test_ols_is_least_squares_and_its_error_that_of_leaving_out_each_row() -> No
     np.testing.assert_allclose(loo, np.mean(left_out**2, axis=0) / np.var(Y, axis=0) * factor, rtol=1e-8)
 
 
-@pytest.mark.parametrize("solver", [omp, lambda A, y: omp(A, y, gain=True), lar], ids=["omp", "gain", "lar"])
+@pytest.mark.parametrize("solver", [omp, lar])
 def test_greedy_solvers_find_the_few_terms_of_an_exact_sum(solver) -> None:
     A = legendre(80, 4, 5)  # 126 columns, more than rows
     true = {0: 1.0, 3: -2.0, 17: 0.5, 60: 0.25, 111: 0.1}
@@ -40,7 +40,7 @@ def test_greedy_solvers_find_the_few_terms_of_an_exact_sum(solver) -> None:
         assert found[j] == pytest.approx(c, rel=1e-9)
 
 
-@pytest.mark.parametrize("solver", [omp, lambda A, y: omp(A, y, gain=True), lar], ids=["omp", "gain", "lar"])
+@pytest.mark.parametrize("solver", [omp, lar])
 def test_error_of_greedy_solvers_is_honest(solver) -> None:
     """Pure noise must not look predictable, however many columns there are to pick from."""
     A = legendre(60, 4, 5)

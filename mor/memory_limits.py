@@ -1,0 +1,87 @@
+"""The ranges a model with memory is fitted in and held to, and its error in free run: the same for every kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mor.dataset import Dataset
+from mor.history import History, split_runs
+from mor.memory import Memory
+from mor.reduced import Array
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds (lower, upper) of the features and of what the one-step map puts out (outputs, then filter states)."""
+
+    features: tuple[Array, Array]
+    outputs: tuple[Array, Array]
+
+
+def memory_limits(
+    history: History,
+    train: Dataset,
+    domain: tuple[ArrayLike, ArrayLike] | None = None,
+    bounds: tuple[ArrayLike, ArrayLike] | None = None,
+) -> Limits:
+    """Return the ranges of a fit: `domain` of the signals and `bounds` of the outputs where given, else from `train`.
+
+    Outputs and filter states get a margin of 5 %, never across zero. Lags before the first instant are zero, so the
+    range of a lag holds zero.
+    """
+    n_u, n_y = len(history.signals), len(history.outputs)
+    u_low, u_high = (
+        (train.X.min(axis=0), train.X.max(axis=0)) if domain is None
+        else (np.broadcast_to(np.asarray(b, float), (n_u,)) for b in domain)
+    )  # fmt: skip
+    if bounds is None:
+        y_low, y_high = widened(train.Y.min(axis=0), train.Y.max(axis=0))
+    else:
+        y_low, y_high = (np.broadcast_to(np.asarray(b, float), (n_y,)) for b in bounds)
+    z_low, z_high = np.zeros(len(history.filters)), np.zeros(len(history.filters))
+    for run in split_runs(train):
+        z = history.filtered(history.driving(run.X, run.Y))
+        z_low, z_high = np.minimum(z_low, z.min(axis=0)), np.maximum(z_high, z.max(axis=0))
+    z_low, z_high = widened(z_low, z_high)
+    past = (np.minimum(u_low, 0.0), np.maximum(u_high, 0.0))
+    y_past = (np.minimum(y_low, 0.0), np.maximum(y_high, 0.0))
+    low, high = (
+        np.concatenate([now, *[lag] * history.input_lags, *[out] * history.output_lags, z])
+        for now, lag, out, z in zip((u_low, u_high), past, y_past, (z_low, z_high), strict=True)
+    )
+    return Limits((low, high), (np.concatenate([y_low, z_low]), np.concatenate([y_high, z_high])))
+
+
+def widened(low: Array, high: Array, margin: float = 0.05) -> tuple[Array, Array]:
+    """Widen [low, high] by a share of its length, but never across zero: a torque that only brakes stays so."""
+    span = high - low
+    return (
+        np.where(low >= 0.0, np.maximum(low - margin * span, 0.0), low - margin * span),
+        np.where(high <= 0.0, np.minimum(high + margin * span, 0.0), high + margin * span),
+    )
+
+
+def distinct(data: Dataset, besides: Dataset | None = None) -> Dataset:
+    """Drop repeated rows, also those of `besides`: a system at rest gives the same one over and over, in every run."""
+    seen = set() if besides is None else {row.tobytes() for row in np.ascontiguousarray(besides.X)}
+    keep = []
+    for i, row in enumerate(np.ascontiguousarray(data.X)):
+        key = row.tobytes()
+        if key not in seen:
+            seen.add(key)
+            keep.append(i)
+    return data.take(keep)
+
+
+def free_run_error(model: Memory, data: Dataset) -> float:
+    """Return the NRMSE of the free runs over all trajectories of `data`: the worst of the outputs."""
+    n_y = len(data.outputs)
+    wrong, size = np.zeros(n_y), np.zeros(n_y)
+    for run in split_runs(data):
+        y = model.rollout(run.X)[:, :n_y]
+        wrong += np.sum((y - run.Y) ** 2, axis=0)
+        size += np.sum(run.Y**2, axis=0)
+    return float(np.sqrt(np.max(wrong / size)))
