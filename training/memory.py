@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from mor.dataset import Dataset
 from mor.ffnn import Ffnn
-from mor.history import History, split_runs
+from mor.history import History
 from mor.memory import Memory, regressor_ports
+from mor.memory_limits import Limits, distinct, free_run_error, memory_limits
 from rt_runtime.errors import ConfigError
 from training.config import FfnnConfig
 from training.fit import fit_ffnn, run_levenberg
@@ -78,9 +79,9 @@ def fit_ffnn_memory(
     history.check(train)
     history.check(valid)
     seed = config.network.seed
-    limits = _limits(history, train, domain, bounds)
-    rows = _distinct(history.table(train, rows=config.rows, seed=seed))
-    check = _distinct(history.table(valid, rows=config.rows, seed=seed + 1), besides=rows)
+    limits = memory_limits(history, train, domain, bounds)
+    rows = distinct(history.table(train, rows=config.rows, seed=seed))
+    check = distinct(history.table(valid, rows=config.rows, seed=seed + 1), besides=rows)
     place = None if folder is None else Path(folder)
     net = fit_ffnn(
         rows, check, config.network, domain=limits.features, folder=None if place is None else place / "one_step",
@@ -96,29 +97,6 @@ def fit_ffnn_memory(
     refined = _free_run(train, recursion, layout, theta, config, place, resume, progress)
     second = _assemble(recursion, layout, refined, limits, {**net.origin, "free_run": True})
     return min((first, second), key=lambda model: free_run_error(model, valid))
-
-
-def _distinct(data: Dataset, besides: Dataset | None = None) -> Dataset:
-    """Drop repeated rows, also those of `besides`: a system at rest gives the same one over and over, in every run."""
-    seen = set() if besides is None else {row.tobytes() for row in np.ascontiguousarray(besides.X)}
-    keep = []
-    for i, row in enumerate(np.ascontiguousarray(data.X)):
-        key = row.tobytes()
-        if key not in seen:
-            seen.add(key)
-            keep.append(i)
-    return data.take(keep)
-
-
-def free_run_error(model: Memory, data: Dataset) -> float:
-    """Return the NRMSE of the free runs over all trajectories of `data`: the worst of the outputs."""
-    n_y = len(data.outputs)
-    wrong, size = np.zeros(n_y), np.zeros(n_y)
-    for run in split_runs(data):
-        y = model.rollout(run.X)[:, :n_y]
-        wrong += np.sum((y - run.Y) ** 2, axis=0)
-        size += np.sum(run.Y**2, axis=0)
-    return float(np.sqrt(np.max(wrong / size)))
 
 
 def _free_run(
@@ -144,57 +122,8 @@ def _free_run(
         return run_levenberg(problem, theta, settings, None, deadline, place, resume, update).theta
 
 
-@dataclass(frozen=True)
-class _Limits:
-    """Bounds of the features and of what the one-step map puts out (outputs, then filter states)."""
-
-    features: tuple[Array, Array]
-    outputs: tuple[Array, Array]
-
-
-def _limits(
-    history: History,
-    train: Dataset,
-    domain: tuple[ArrayLike, ArrayLike] | None,
-    bounds: tuple[ArrayLike, ArrayLike] | None,
-) -> _Limits:
-    n_u, n_y = len(history.signals), len(history.outputs)
-    u_low, u_high = (
-        (train.X.min(axis=0), train.X.max(axis=0)) if domain is None
-        else (np.broadcast_to(np.asarray(b, float), (n_u,)) for b in domain)
-    )  # fmt: skip
-    if bounds is None:
-        y_low, y_high = _widened(train.Y.min(axis=0), train.Y.max(axis=0))
-    else:
-        y_low, y_high = (np.broadcast_to(np.asarray(b, float), (n_y,)) for b in bounds)
-    z_low, z_high = np.zeros(len(history.filters)), np.zeros(len(history.filters))
-    for run in split_runs(train):
-        z = history.filtered(history.driving(run.X, run.Y))
-        z_low, z_high = np.minimum(z_low, z.min(axis=0)), np.maximum(z_high, z.max(axis=0))
-    z_low, z_high = _widened(z_low, z_high)
-    # Lags before the first instant are zero, so the domain of a lag holds zero.
-    past = (np.minimum(u_low, 0.0), np.maximum(u_high, 0.0))
-    y_past = (np.minimum(y_low, 0.0), np.maximum(y_high, 0.0))
-    features = tuple(
-        np.concatenate([now, *[lag] * history.input_lags, *[out] * history.output_lags, z])
-        for now, lag, out, z in zip((u_low, u_high), past, y_past, (z_low, z_high), strict=True)
-    )
-    return _Limits(
-        (features[0], features[1]), (np.concatenate([y_low, z_low]), np.concatenate([y_high, z_high]))
-    )
-
-
-def _widened(low: Array, high: Array, margin: float = 0.05) -> tuple[Array, Array]:
-    """Widen [low, high] by a share of its length, but never across zero: a torque that only brakes stays so."""
-    span = high - low
-    return (
-        np.where(low >= 0.0, np.maximum(low - margin * span, 0.0), low - margin * span),
-        np.where(high <= 0.0, np.minimum(high + margin * span, 0.0), high + margin * span),
-    )
-
-
 def _assemble(
-    recursion: Recursion, layout: Layout, theta: Array, limits: _Limits, origin: Any
+    recursion: Recursion, layout: Layout, theta: Array, limits: Limits, origin: Any
 ) -> Memory:
     """Write network and filters as one one-step map: the filters are linear rows through the direct path."""
     history, data = recursion.history, recursion.data

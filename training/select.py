@@ -15,10 +15,11 @@ from mor.dataset import Dataset
 from mor.ffnn import Ffnn
 from mor.history import History
 from mor.memory import Memory
+from mor.memory_limits import free_run_error
 from rt_runtime.errors import ConfigError
 from training.config import FfnnConfig
 from training.fit import fit_ffnn
-from training.memory import MemoryConfig, fit_ffnn_memory, free_run_error
+from training.memory import MemoryConfig, fit_ffnn_memory
 from training.progress import bar
 from training.scaled import Samples
 

@@ -10,11 +10,11 @@ import pytest
 from mor.dataset import Dataset
 from mor.excitation import Channel, operating_range
 from mor.history import Filter, History, split_runs
+from mor.memory_limits import distinct
 from mor.ports import Port
 from rt_runtime.errors import ConfigError
 from training import FfnnConfig, MemoryConfig, fit_ffnn, fit_ffnn_memory, free_run_error, select_history
 from training.freerun import Recursion
-from training.memory import _distinct
 from training.scaled import scale, to_unit
 
 U = (Port("F", "N"), Port("w", "rad/s"))
@@ -51,7 +51,7 @@ HISTORIES = {
 @pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES)
 def test_free_run_derivatives_are_slopes(history: History) -> None:
     data = lagging_brake(2, 0)
-    scaled = scale(_distinct(history.table(data, rows=300)), None)
+    scaled = scale(distinct(history.table(data, rows=300)), None)
     layout = scaled.layout((4,), "tanh")
     problem = Recursion(history, scaled).segments(data, layout, horizon=12, count=5, seed=0)
     theta = 0.3 * layout.initial(np.random.default_rng(0))
@@ -67,7 +67,7 @@ def test_free_run_derivatives_are_slopes(history: History) -> None:
 
 def test_a_run_that_leaves_the_data_counts_as_infinite() -> None:
     history = HISTORIES["lags"]
-    scaled = scale(_distinct(history.table(lagging_brake(1, 0), rows=200)), None)
+    scaled = scale(distinct(history.table(lagging_brake(1, 0), rows=200)), None)
     layout = scaled.layout((2,), "relu")
     problem = Recursion(history, scaled).segments(lagging_brake(1, 0), layout, horizon=50, count=3, seed=0)
     assert problem.error(np.full(layout.size, 2.0)) == np.inf
@@ -85,8 +85,8 @@ def test_the_one_step_map_does_what_the_history_says(name: str) -> None:
     rows = history.table(train, rows=300, seed=0)
     features = [[p.name for p in model.step.inputs].index(p.name) for p in history.features]
     domain = tuple(b[features] for b in model.domain)
-    kept = _distinct(rows)
-    net = fit_ffnn(kept, _distinct(history.table(valid, rows=300, seed=1), kept), config.network, domain=domain)
+    kept = distinct(rows)
+    net = fit_ffnn(kept, distinct(history.table(valid, rows=300, seed=1), kept), config.network, domain=domain)
     inside = (model.domain[0][features], model.domain[1][features])
     y, z = np.zeros((300 + 2, 1)), np.zeros((301, len(history.filters)))
     past_u = np.vstack([np.zeros((1, 2)), u])
