@@ -207,6 +207,36 @@ def compile_static(function: Callable[[Floats, Floats, Floats], None], of: str, 
     return _compile(rhs, of, (0, n_u, n_p, n_y), written=function)[1]
 
 
+def compile_jacobian(function: Callable[..., None], of: str, sizes: tuple[int, int, int]) -> Any:
+    """Compile `function(t, x, u, p, J)`, which writes J[i, j] = df_i/dx_j; sizes are those of x, u, p."""
+    import inspect
+
+    import numba
+
+    given = tuple(inspect.signature(function).parameters)
+    if len(given) != 5:
+        raise ConfigError(f"Jacobian of {of} must take (t, x, u, p, J), got ({', '.join(given)}).")
+    n_x, n_u, n_p = sizes
+    inner = numba.njit(error_model="numpy", forceinline=True)(function)
+    pointers = [numba.types.CPointer(numba.types.float64)] * 4
+
+    def entry(t, x, u, p, J):  # type: ignore[no-untyped-def]
+        inner(
+            t,
+            numba.carray(x, (n_x,)),
+            numba.carray(u, (n_u,)),
+            numba.carray(p, (n_p,)),
+            numba.carray(J, (n_x, n_x)),
+        )
+
+    try:
+        pointer = numba.cfunc(numba.types.void(numba.types.float64, *pointers), error_model="numpy")(entry)
+    except Exception as error:  # as in _compile
+        raise ConfigError(_sentence(of, function, str(error))) from None
+    check_safe_in_the_loop(pointer.inspect_llvm(), of)
+    return pointer
+
+
 def _sentence(of: str, function: Callable[..., None], text: str) -> str:
     """Make one sentence of numba's report: the line of the user's file and the reason."""
     code = function.__code__

@@ -13,6 +13,7 @@ from rt_runtime.blocks import Gain as Gain
 from rt_runtime.blocks import Noise as Noise
 from rt_runtime.blocks import Ode as Ode
 from rt_runtime.blocks import PythonBlock as PythonBlock
+from rt_runtime.blocks import Rosenbrock as Rosenbrock
 from rt_runtime.blocks import StateSpace as StateSpace
 from rt_runtime.blocks import Sum as Sum
 from rt_runtime.blocks import Table as Table

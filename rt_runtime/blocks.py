@@ -64,6 +64,14 @@ class StateSpace(_core.StateSpace):
         super().__init__(a, b, c, d, entry, x0, dt, _UPDATE[update])
 
 
+def _check_integrator(address: int, hold: str, update: str, of: str) -> None:
+    whole(address, "address", of, 1)
+    one_of(hold, "hold", of, tuple(_HOLD))
+    one_of(update, "update", of, tuple(_UPDATE))
+    if hold == "foh" and update == "end":
+        raise ConfigError(f"update of {of} must be 'start' with hold 'foh', got 'end'.")
+
+
 class Ode(_core.Ode):
     """Ordinary differential equation by RK4 with sub-steps; the right-hand side is a C function pointer.
 
@@ -89,17 +97,61 @@ class Ode(_core.Ode):
     ) -> None:
         of = "Ode"
         self.owner = owner
-        whole(address, "address", of, 1)
-        one_of(hold, "hold", of, tuple(_HOLD))
-        one_of(update, "update", of, tuple(_UPDATE))
-        if hold == "foh" and update == "end":
-            raise ConfigError(f"update of {of} must be 'start' with hold 'foh', got 'end'.")
+        _check_integrator(address, hold, update, of)
         super().__init__(
             address,
             whole(n_in, "n_in", of, 0),
             whole(n_out, "n_out", of, 0),
             finite_array(initial, "initial", of, (None,)),
             finite_array(parameters, "parameters", of, (None,)),
+            positive(dt, "dt", of),
+            whole(substeps, "substeps", of, 1),
+            _HOLD[hold],
+            _UPDATE[update],
+        )
+
+
+class Rosenbrock(_core.Rosenbrock):
+    """Stiff ordinary differential equation by the linearly implicit ROS2 with sub-steps: second order, L-stable.
+
+    `address`, `hold`, `update` and `owner` as those of Ode. `jacobian` points to `void j(double t, const double *x,
+    const double *u, const double *p, double *jacobian)`, which writes df_i/dx_j to jacobian[i n + j]; without it (0)
+    finite differences are taken with steps in proportion to `scales`, a typical size of each state.
+    """
+
+    message = "its matrix I - g h J is singular or not finite; take more sub-steps"
+
+    def __init__(
+        self,
+        address: int,
+        *,
+        n_in: int,
+        n_out: int,
+        initial: ArrayLike,
+        scales: ArrayLike,
+        parameters: ArrayLike = (),
+        jacobian: int = 0,
+        dt: float,
+        substeps: int = 1,
+        hold: str = "zoh",
+        update: str = "end",
+        owner: object = None,
+    ) -> None:
+        of = "Rosenbrock"
+        self.owner = owner
+        _check_integrator(address, hold, update, of)
+        start = finite_array(initial, "initial", of, (None,))
+        sizes = finite_array(scales, "scales", of, (len(start),))
+        if (sizes <= 0).any():
+            raise ConfigError(f"scales of {of} must be positive, got {sizes.tolist()}.")
+        super().__init__(
+            address,
+            whole(jacobian, "jacobian", of, 0),
+            whole(n_in, "n_in", of, 0),
+            whole(n_out, "n_out", of, 0),
+            start,
+            finite_array(parameters, "parameters", of, (None,)),
+            sizes,
             positive(dt, "dt", of),
             whole(substeps, "substeps", of, 1),
             _HOLD[hold],

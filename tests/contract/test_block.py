@@ -7,7 +7,7 @@ import functools
 import numpy as np
 import pytest
 
-from mor import ode
+from mor import OdeSubstructure, ode
 from rt_runtime import (
     Adapted,
     AdaptiveCompensation,
@@ -46,7 +46,13 @@ def duffing():
     return duffing
 
 
+def stiff_duffing():
+    part = OdeSubstructure(duffing(), method="rosenbrock", substeps=2, sizes={"x": 1.0, "v": 10.0})
+    return part.block(dt=DT)
+
+
 KINDS = {
+    "rosenbrock": stiff_duffing,
     "state_space": lambda: StateSpace([[0, 1], [-50, -1]], [[0, 0], [1, 2]], np.eye(2), np.ones((2, 2)), dt=DT),
     "state_space_start": lambda: StateSpace([[0, 1], [-50, -1]], [[0], [1]], np.eye(2), dt=DT, update="start"),
     "state_space_foh": lambda: StateSpace([[0, 1], [-50, -1]], [[0], [1]], np.eye(2), dt=DT, method="foh"),

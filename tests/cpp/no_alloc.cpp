@@ -7,6 +7,7 @@
 #include "blocks/gain.hpp"
 #include "blocks/noise.hpp"
 #include "blocks/ode.hpp"
+#include "blocks/rosenbrock.hpp"
 #include "blocks/state_space.hpp"
 #include "blocks/table.hpp"
 #include "check.hpp"
@@ -40,7 +41,10 @@ int main() {
   Delay delay(12.5, {0.0});                                                                          // 5 -> 6
   Filter filter({{0.1, 0.2, 0.1, -0.5, 0.2}, {0.3, 0.0, 0.0, -0.7, 0.0}}, 1);                        // 6 -> 7
 
-  Loop loop(dt, std::vector<double>(8, 0.0));
+  Rosenbrock stiff(oscillator, nullptr, 1, 1, {0.0, 0.0}, {100.0, 1.0}, {1.0, 1.0}, dt, 2, Hold::zero,
+                   Update::end);                                                                      // 7 -> 8
+
+  Loop loop(dt, std::vector<double>(9, 0.0));
   loop.add(table, {}, 0, 1);
   loop.add(noise, {}, 1, 2);
   loop.add(sum, {0, 1}, 2, 1);
@@ -49,6 +53,7 @@ int main() {
   loop.add(ramped, {4}, 5, 1);
   loop.add(delay, {5}, 6, 1);
   loop.add(filter, {6}, 7, 1);
+  loop.add(stiff, {7}, 8, 1);
   loop.record({0, 2, 4, 7}, 3, 4000);
 
   CHECK(!counting || allocations.load() > 0);  // the counter works

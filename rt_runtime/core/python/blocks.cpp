@@ -4,6 +4,7 @@
 #include "blocks/gain.hpp"
 #include "blocks/noise.hpp"
 #include "blocks/ode.hpp"
+#include "blocks/rosenbrock.hpp"
 #include "blocks/state_space.hpp"
 #include "blocks/table.hpp"
 
@@ -40,6 +41,22 @@ void bind_blocks(nb::module_& m) {
           "update"_a)
       .def_prop_ro(
           "state", [](const Ode& s) { return to_numpy(s.state(), {static_cast<std::size_t>(s.n_state())}); },
+          nb::rv_policy::move);
+
+  nb::class_<Rosenbrock, Block>(m, "Rosenbrock")
+      .def(
+          "__init__",
+          [](Rosenbrock* self, std::uintptr_t address, std::uintptr_t jacobian, int n_in, int n_out,
+             const Array1& initial, const Array1& parameters, const Array1& scales, double period, int substeps,
+             Hold hold, Update update) {
+            new (self) Rosenbrock(reinterpret_cast<Rhs>(address), reinterpret_cast<Jacobian>(jacobian), n_in, n_out,
+                                  to_vector(initial), to_vector(parameters), to_vector(scales), period, substeps, hold,
+                                  update);
+          },
+          "address"_a, "jacobian"_a, "n_in"_a, "n_out"_a, "initial"_a, "parameters"_a, "scales"_a, "period"_a,
+          "substeps"_a, "hold"_a, "update"_a)
+      .def_prop_ro(
+          "state", [](const Rosenbrock& s) { return to_numpy(s.state(), {static_cast<std::size_t>(s.n_state())}); },
           nb::rv_policy::move);
 
   nb::class_<Table, Block>(m, "Table")

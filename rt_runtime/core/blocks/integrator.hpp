@@ -1,0 +1,68 @@
+#pragma once
+
+#include <vector>
+
+#include "block.hpp"
+#include "blocks/state_space.hpp"
+
+namespace hmor {
+
+/// Right-hand side of a full-order model: reads t, x, u, p; writes dx = dx/dt and the outputs y.
+/// Called in the loop: must not allocate, lock, throw or enter the interpreter.
+using Rhs = void (*)(double t, const double* x, const double* u, const double* p, double* dx, double* y);
+
+/// How an input runs between two ticks.
+enum class Hold {
+  zero,   ///< constant over the tick
+  first,  ///< linearly from last tick's value to this tick's; needs Update::start
+};
+
+/// Ordinary differential equation dx/dt = f(t, x, u), y = g(t, x, u), stepped in n sub-steps of h = period / n.
+/// What happens in a sub-step is the method's; the order of output and advance and the inputs in between stand here.
+/// A system without states is a static map y = g(t, u): one evaluation a tick.
+class Integrator : public Block {
+ public:
+  /// Outside the loop. `initial` has n_state numbers, `parameters` are passed on to f as they are.
+  Integrator(Rhs f, int n_in, int n_out, std::vector<double> initial, std::vector<double> parameters, double period,
+             int substeps, Hold hold, Update update);
+
+  void step(double t, const double* in, double* out) noexcept final;
+  void reset() noexcept override;
+
+  /// In the loop. The state, n_state numbers.
+  const double* state() const noexcept { return x_.data(); }
+
+ protected:
+  /// In the loop. x_ at t -> x_ at t + h; the outputs at t go to y.
+  virtual void substep(double t, double h, double* y) noexcept = 0;
+
+  /// In the loop. Sets the input to its value after `fraction` (0 to 1) of the present sub-step.
+  void input_at(double fraction) noexcept {
+    if (hold_ == Hold::zero) return;
+    const double w = (present_ + fraction) / substeps_;
+    for (int i = 0; i < n_in(); ++i) u_[i] = from_[i] + w * slope_[i];
+  }
+
+  /// In the loop. dx = f(t, x, u) and the outputs at the present input.
+  void evaluate(double t, const double* x, double* dx, double* y) const noexcept {
+    f_(t, x, u_.data(), p_.data(), dx, y);
+  }
+  const double* input() const noexcept { return u_.data(); }
+  const double* parameters() const noexcept { return p_.data(); }
+  double* scratch() noexcept { return scratch_.data(); }  // n_out numbers nobody reads
+
+  std::vector<double> x_;
+
+ private:
+  void advance(double t, double* first_output) noexcept;
+
+  Rhs f_;
+  std::vector<double> initial_, p_, k_, scratch_;
+  std::vector<double> u_, from_, slope_;  // input now, at the start of the interval, its change per tick
+  int substeps_, present_ = 0;
+  Hold hold_;
+  Update update_;
+  bool started_ = false;
+};
+
+}  // namespace hmor
