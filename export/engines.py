@@ -29,11 +29,11 @@ class OnnxEngine:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
-        self._session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        self.session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         self._initial = initial
-        double = self._session.get_inputs()[0].type == "tensor(double)"
+        double = self.session.get_inputs()[0].type == "tensor(double)"
         self._dtype = np.dtype(np.float64 if double else np.float32)
-        self._n_u = int(self._session.get_inputs()[0].shape[1])
+        self._n_u = int(self.session.get_inputs()[0].shape[1])
 
     def rows(self, X: Array) -> Array:
         """Evaluate rows X (n, n_in), or (u, state) with memory, in chunks that keep the work space small."""
@@ -43,7 +43,7 @@ class OnnxEngine:
             feed = {"u": np.ascontiguousarray(x[:, : self._n_u])}
             if self._initial is not None:
                 feed["state"] = np.ascontiguousarray(x[:, self._n_u :])
-            parts.append(self._session.run(["y"], feed)[0].astype(np.float64))
+            parts.append(self.session.run(["y"], feed)[0].astype(np.float64))
         out: Array = np.concatenate(parts)
         return out
 
@@ -54,7 +54,7 @@ class OnnxEngine:
         rows = u.astype(self._dtype)
         out = []
         for k in range(len(rows)):
-            y, state = self._session.run(["y", "state_next"], {"u": rows[k : k + 1], "state": state})
+            y, state = self.session.run(["y", "state_next"], {"u": rows[k : k + 1], "state": state})
             out.append(y[0])
         result: Array = np.array(out, dtype=np.float64)
         return result

@@ -8,6 +8,7 @@ _BASE = ("kg", "m", "s", "A", "K", "mol", "cd", "rad")
 _UNITS: dict[str, tuple[dict[str, int], float]] = {name: ({name: 1}, 1.0) for name in _BASE} | {
     "g": ({"kg": 1}, 1e-3),
     "N": ({"kg": 1, "m": 1, "s": -2}, 1.0),
+    "Nm": ({"kg": 1, "m": 2, "s": -2}, 1.0),
     "Pa": ({"kg": 1, "m": -1, "s": -2}, 1.0),
     "bar": ({"kg": 1, "m": -1, "s": -2}, 1e5),
     "J": ({"kg": 1, "m": 2, "s": -2}, 1.0),

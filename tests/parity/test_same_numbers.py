@@ -1,0 +1,109 @@
+"""One model, every engine, the same numbers: on many points of the domain and over a whole free run of a brake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from export import verify, write
+from export.compiler import find_compiler
+from export.engines import CEngine, OnnxEngine
+from export.fmu_host import FmuHost
+from mor.memory import Memory
+from mor.reduced import ReducedModel
+from rt_runtime.bundle import Bundle, difference
+from tests.reference.exported_models import (
+    network,
+    network_with_memory,
+    polynomial,
+    polynomial_with_memory,
+    sparse_polynomial,
+)
+
+STATIC: dict[str, Callable[[], ReducedModel]] = {
+    "2-10-1 network": network,
+    "polynomial of degree 10": polynomial,
+    "sparse polynomial": sparse_polynomial,
+    "network with direct path": lambda: network("softplus", hidden=(8, 5), outputs=2, skip=True),
+}
+MEMORY: dict[str, Callable[[], Memory]] = {"network": network_with_memory, "polynomial": polynomial_with_memory}
+
+
+def c_engine(bundle: Bundle) -> CEngine:
+    model = bundle.model
+    files = {name.split("/")[-1]: bundle.content[name] for name in model.description["c"]}
+    compiler = find_compiler()
+    assert compiler is not None
+    return CEngine(model.name, files, len(model.outputs), model.precision, compiler)
+
+
+def fmu_run(bundle: Bundle, file: str, u: np.ndarray) -> np.ndarray:
+    with FmuHost(bundle.content[file], len(bundle.model.inputs), len(bundle.model.outputs)) as host:
+        return host.run(u, bundle.model.dt or 1e-3)
+
+
+@pytest.mark.parametrize("kind", STATIC)
+def test_a_hundred_thousand_points(kind: str, tmp_path: Path) -> None:
+    model = STATIC[kind]()
+    bundle = write(model, tmp_path / "b", targets=("onnx", "c", "fmu"))
+    X = np.random.default_rng(17).uniform(*model.domain, (100_000, len(model.inputs)))
+    Y = model.predict(X)
+    assert difference(OnnxEngine(bundle.model.onnx, None).rows(X), Y) < 1e-9
+    assert difference(c_engine(bundle).rows(X), Y) < 1e-12
+    assert difference(fmu_run(bundle, "fmu/model.fmu", X), Y) < 1e-12
+
+
+@pytest.mark.parametrize("kind", MEMORY)
+def test_every_engine_repeats_the_golden_vectors(kind: str, tmp_path: Path) -> None:
+    models = {"brake": MEMORY[kind](), "plain": network(outputs=2)}
+    results = verify(write(models, tmp_path / "b", targets=("onnx", "c", "fmu", "fmu3")), models)
+    engines = ["numpy", "onnxruntime", "c", "fmu", "fmu3"]
+    asked = {name: [r.engine for r in results if r.model == name] for name in models}
+    for name in models:
+        assert [e for e in asked[name] if e in engines] == engines
+    assert all(r.ok and not r.skipped for r in results)
+    assert all(r.run is not None for r in results if r.model == "brake")
+    assert all(r.rows is not None for r in results if r.model == "plain")
+
+
+def test_an_engine_that_differs_or_is_not_there_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle = write(network(), tmp_path / "b", targets=("onnx", "fmu"))
+    other = verify(bundle, {"model": network("sigmoid")})
+    by_engine = {r.engine: r for r in other}
+    assert not by_engine["numpy"].ok and not by_engine["numpy"].skipped
+    assert by_engine["c"].skipped and by_engine["c"].note == "not in the bundle; export it with target c"
+    assert not by_engine["c"].ok
+    monkeypatch.setenv("CC", "no-such-compiler")
+    without = write(network(), tmp_path / "c", targets=("onnx", "c", "fmu"))
+    by_engine = {r.engine: r for r in verify(without)}
+    assert by_engine["c"].note == "no C compiler was found (cc, gcc, clang or CC)"
+    assert "has no binary for this host" in by_engine["fmu"].note
+    assert "no C compiler was found" in without.model.description["skipped"][0]
+    assert by_engine["fmu"].to_dict()["rows"] is None and by_engine["onnxruntime"].to_dict()["ok"]
+
+
+@pytest.mark.slow
+@pytest.mark.train
+def test_a_brake_with_memory_runs_freely_for_450_000_steps(tmp_path: Path) -> None:
+    """Filters of the lever force and of the heat in the disc, whose memory of 52 s would show any drift."""
+    pytest.importorskip("torch")
+    from mor.excitation import operating_range
+    from mor.models.motorcycle.brake_runs import brake_channels, brake_history, sample_runs
+    from training import FfnnConfig, MemoryConfig, fit_ffnn_memory
+
+    runs = [sample_runs("rear", seeds, duration=3.0, dt=1e-4) for seeds in (range(4), range(10, 11))]
+    config = MemoryConfig(network=FfnnConfig((8,), restarts=1, seed=0, iterations=40), rows=1000, iterations=0)
+    model = fit_ffnn_memory(runs[0], runs[1], brake_history("rear", dt=1e-4), config)
+    bundle = write(model, tmp_path / "b", targets=("onnx", "c", "fmu", "fmu3"))
+    drive = operating_range(brake_channels("rear"), duration=45.0, rate=1e4, seed=99)
+    u = np.column_stack([drive[port.name].values for port in model.signals])[:450_000]
+    assert len(u) == 450_000
+    y = model.rollout(u)
+    assert np.ptp(y[:, 0]) > 10.0
+    assert difference(c_engine(bundle).run(u), y) < 1e-12
+    assert difference(fmu_run(bundle, "fmu/model.fmu", u), y) < 1e-12
+    assert difference(fmu_run(bundle, "fmu/model_fmi3.fmu", u), y) < 1e-12
+    assert difference(OnnxEngine(bundle.model.onnx, model.initial).run(u), y) < 1e-9
