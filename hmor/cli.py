@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from hmor.commands import bench, demo, info, sample, simulate, studies
+from hmor.commands import bench, demo, export, info, sample, simulate, studies
 from rt_runtime.errors import BundleError, ConfigError, MissingExtra, Tripped
 
 app = typer.Typer(
@@ -16,7 +16,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, studies, sample, simulate, info, bench):
+for command in (demo, studies, sample, export, simulate, info, bench):
     command.register(app)
 
 

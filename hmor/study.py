@@ -141,11 +141,25 @@ class SampleSection(Section):
         return ParameterSpace(self.parameters)
 
 
+class ExportSection(Section):
+    """[export]: which fitted models are written, where, and for which hosts.
+
+    models: {name: file written by save()}, relative to the study file. bundle: folder of the bundle; by default the
+    name of the study with .bundle. targets: "onnx" is always written, "c", "fmu" (FMI 2.0) and "fmu3" beside it.
+    """
+
+    models: dict[str, str] = Field(min_length=1)
+    bundle: str | None = None
+    targets: list[Literal["onnx", "c", "fmu", "fmu3"]] = Field(default=["onnx", "c", "fmu"], min_length=1)
+    precision: Literal["float64", "float32"] = "float64"
+
+
 class Study(Section):
     """A study file: [study] and the sections of the steps it has."""
 
     study: StudySection
     sample: SampleSection | None = None
+    export: ExportSection | None = None
     _path: Path = PrivateAttr(default=Path("study.toml"))
 
     @property
@@ -163,6 +177,11 @@ class Study(Section):
         """Return the folder of the campaign's store."""
         sample = self.need("sample", self.sample)
         return self.folder / (sample.store or f"{self.study.name}.store")
+
+    def export_bundle(self) -> Path:
+        """Return the folder of the bundle."""
+        export = self.need("export", self.export)
+        return self.folder / (export.bundle or f"{self.study.name}.bundle")
 
     def sample_design(self) -> Design:
         """Make the design of the campaign."""

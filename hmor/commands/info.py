@@ -56,7 +56,22 @@ def _store(path: Path) -> tuple[dict[str, Any], str]:
     return store_content(store), f"{store.summary()}\n\n{store.design.space.summary()}"
 
 
-KINDS = [Kind("a store (folder with campaign.json)", lambda path: (path / "campaign.json").is_file(), _store)]
+def _is_bundle(path: Path) -> bool:
+    return (path / "bundle.json").is_file() or (path.is_file() and path.suffix == ".zip")
+
+
+def _bundle(path: Path) -> tuple[dict[str, Any], str]:
+    from hmor.bundle_view import bundle_content, bundle_text
+    from rt_runtime.bundle import read_bundle
+
+    bundle = read_bundle(path)
+    return bundle_content(bundle), bundle_text(bundle)
+
+
+KINDS = [
+    Kind("a store (folder with campaign.json)", lambda path: (path / "campaign.json").is_file(), _store),
+    Kind("a bundle (folder with bundle.json, or a zip file of one)", _is_bundle, _bundle),
+]
 
 
 def describe(path: Path) -> tuple[dict[str, Any], str]:
@@ -77,6 +92,6 @@ def register(app: typer.Typer) -> None:
         path: Annotated[Path, typer.Argument(help="What to look into.")],
         as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
     ) -> None:
-        """Show what is in a store."""
+        """Show what is in a store or a bundle; a bundle is checked from end to end."""
         content, text = describe(path)
         print(json.dumps(content, indent=2) if as_json else text)

@@ -1,0 +1,103 @@
+"""`hmor export`: write the fitted models of a study as a bundle."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from export import Parity
+    from hmor.study import Study
+    from mor.reduced import ReducedModel
+    from rt_runtime.bundle import Bundle
+
+
+def run(path: Path, *, overwrite: bool = False, check: bool = False) -> tuple[Bundle, list[Parity]]:
+    """Write the bundle of a study file; with `check` ask every engine the golden questions."""
+    from export import verify, write
+    from hmor.study import load_study
+
+    study = load_study(path)
+    section = study.need("export", study.export)
+    models = load_models(study)
+    bundle = write(
+        models,
+        study.export_bundle(),
+        targets=section.targets,
+        precision=section.precision,
+        provenance=provenance(study, models),
+        overwrite=overwrite,
+        seed=study.study.seed,
+    )
+    return bundle, verify(bundle, models) if check else []
+
+
+def load_models(study: Study) -> dict[str, ReducedModel]:
+    """Read the models [export] names; all that cannot be read are listed at once."""
+    from mor.reduced import ReducedModel
+    from rt_runtime.errors import ConfigError
+
+    models, problems = {}, []
+    for name, file in study.need("export", study.export).models.items():
+        try:
+            models[name] = ReducedModel.load(study.folder / file)
+        except ConfigError as error:
+            problems.append(str(error))
+    if problems:
+        raise ConfigError.from_problems("[export] of the study", problems)
+    return models
+
+
+def provenance(study: Study, models: dict[str, ReducedModel]) -> dict[str, Any]:
+    """Say where the models come from: study, seed, campaign, and how each was fitted."""
+    facts: dict[str, Any] = {"study": study.study.name, "seed": study.study.seed}
+    if study.sample is not None:
+        facts["sample"] = {
+            "model": study.sample.model,
+            "design": study.sample.design.model_dump(exclude_none=True),
+        }
+    headers = {name: model.header() for name, model in models.items()}
+    steps = {name: header.get("step", header) for name, header in headers.items()}
+    facts["fit"] = {name: step.get("origin") or step.get("fit") or {} for name, step in steps.items()}
+    return facts
+
+
+def parity_rows(results: list[Parity]) -> list[tuple[str, ...]]:
+    """Return the comparison as rows of text."""
+    rows = []
+    for r in results:
+        state = "skipped" if r.skipped else ("same" if r.ok else "DIFFERS")
+        values = ["-" if v is None else f"{v:.2g}" for v in (r.rows, r.run)]
+        rows.append((r.model, r.engine, *values, f"{r.tolerance:g}", state, r.note))
+    return rows
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the app."""
+
+    @app.command("export")
+    def command(
+        study: Annotated[Path, typer.Argument(help="Study file (TOML) with a section [export].")],
+        check: Annotated[bool, typer.Option("--verify", help="Ask every engine the golden questions.")] = False,
+        overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the bundle that is there.")] = False,
+        as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+    ) -> None:
+        """Write fitted models as ONNX, C and FMU in one bundle."""
+        from hmor.bundle_view import bundle_content, bundle_text
+
+        bundle, results = run(study, overwrite=overwrite, check=check)
+        if as_json:
+            print(json.dumps(bundle_content(bundle) | {"parity": [r.to_dict() for r in results]}, indent=2))
+        else:
+            from mor.space import text_table
+
+            print(bundle_text(bundle))
+            if results:
+                head = ("model", "engine", "points", "free run", "tolerance", "", "")
+                print("\nlargest relative difference from the golden vectors")
+                print(text_table(head, parity_rows(results)))
+        if any(not (r.ok or r.skipped) for r in results):
+            raise typer.Exit(1)
