@@ -15,9 +15,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     InstanceOf,
     PrivateAttr,
@@ -27,6 +25,8 @@ from pydantic import (
     model_validator,
 )
 
+from hmor.run_section import RunSection
+from hmor.section import Section
 from mor.designs import Design, full_factorial, halton, lhs, random_design, sobol
 from mor.evaluable import Evaluable, FunctionModel
 from mor.marginals import Marginal, marginal_from
@@ -35,12 +35,6 @@ from mor.space import ParameterSpace
 from rt_runtime.errors import ConfigError
 
 T = TypeVar("T")
-
-
-class Section(BaseModel):
-    """A section of a study; a key it does not know is a problem."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=True)
 
 
 class StudySection(Section):
@@ -122,8 +116,8 @@ class SampleSection(Section):
     model: ModelPath
     parameters: dict[str, Law] = Field(min_length=1)
     design: DesignSection
-    outputs: dict[str, str] = {}
-    fixed: dict[str, Any] = {}
+    outputs: dict[str, str] = Field(default_factory=dict)
+    fixed: dict[str, Any] = Field(default_factory=dict)
     store: str | None = None
     executor: str = Field(default="processes", pattern=r"^(processes|serial|dask://\S+:\d+)$")
     workers: int | None = Field(default=None, ge=1)
@@ -160,6 +154,7 @@ class Study(Section):
     study: StudySection
     sample: SampleSection | None = None
     export: ExportSection | None = None
+    run: RunSection | None = None
     _path: Path = PrivateAttr(default=Path("study.toml"))
 
     @property

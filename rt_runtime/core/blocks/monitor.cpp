@@ -103,13 +103,16 @@ bool Monitor::broken(const Rule& rule, Watch& watch, const double* in) const noe
 
 /// Finds the worst action of this tick.
 void Monitor::judge(const double* in) noexcept {
+  const int n = static_cast<int>(commands_.size());
   worst_ = Action::none;
   worst_by_ = -1;
   for (std::size_t i = 0; i < rules_.size(); ++i) {
     const Rule& rule = rules_[i];
     Watch& watch = watches_[i];
     watch.broken = broken(rule, watch, in) ? watch.broken + 1 : 0;
-    const bool acts = watch.broken >= rule.ticks && k_ >= rule.grace;
+    // A wanted command that is not followed (the loop is open then, and a controller may wind up) harms nobody.
+    const bool idle = rule.signal < n && rule.quantity != Quantity::difference && state_ != State::running && !first_;
+    const bool acts = watch.broken >= rule.ticks && k_ >= rule.grace && !idle;
     if (acts && !watch.acting) log(static_cast<int>(i), rule.action, watch.value);
     watch.acting = acts;
     if (acts && rule.action > worst_) {
@@ -118,7 +121,6 @@ void Monitor::judge(const double* in) noexcept {
       worst_value_ = watch.value;
     }
   }
-  const int n = static_cast<int>(commands_.size());
   bool finite = true;
   for (int i = 0; i < n; ++i) finite &= std::isfinite(in[i]);
   if ((health_ && health_->broken >= 0) || !finite) {

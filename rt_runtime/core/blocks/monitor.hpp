@@ -22,7 +22,8 @@ enum class Quantity : int {
 };
 
 /// A rule is broken in a tick when its quantity is not in [lower, upper]; a nan is in no interval. It acts once it has
-/// been broken for `ticks` ticks in a row, not before tick `grace`.
+/// been broken for `ticks` ticks in a row, not before tick `grace`. A rule on the value or rate of a wanted command acts
+/// only while that command is followed (state running).
 struct Rule {
   Quantity quantity = Quantity::value;
   int signal = 0, other = -1;

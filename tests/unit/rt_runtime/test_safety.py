@@ -171,6 +171,13 @@ def test_the_wanted_command_is_held_at_its_limits_and_its_action_done() -> None:
     assert "Ramped down at tick 1 " in build(sine(), command=strict).run(1.0).ended
 
 
+def test_a_wanted_command_that_is_not_followed_breaks_no_rule() -> None:
+    wanted = np.concatenate([sine(), np.linspace(0.0, 9.0, 400)])  # a controller that winds up during the soft stop
+    strict = Command("wanted", "command", -0.05, 0.05, rate=1.0, action="trip", rate_action="trip")
+    record = build(wanted, command=strict, manners=Manners(soft_start=0.1, soft_stop=0.3)).run(1.0)
+    assert record["wanted"][-1] > 0.05 and record.ended == "finished"
+
+
 def test_a_value_that_is_not_finite_trips_and_the_command_still_comes_to_rest() -> None:
     def sensor(t: float, u: NDArray[np.float64]) -> list[float]:
         return [float("nan") if 0.2995 < t < 0.3005 else 0.0]
