@@ -6,11 +6,7 @@ import sys
 
 import typer
 
-<<<<<<< HEAD
-from hmor.commands import bench, demo, export, info, sample, simulate, studies
-=======
-from hmor.commands import bench, check, demo, info, rig, run, sample, simulate, studies
->>>>>>> f0de2e3 (hmor run, rig and check: a [run] section in studies, rigs to rehearse against, what this machine can hold)
+from hmor.commands import bench, check, demo, export, info, rig, run, sample, simulate, studies
 from rt_runtime.errors import BundleError, ConfigError, MissingExtra, Tripped
 
 app = typer.Typer(
@@ -20,11 +16,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-<<<<<<< HEAD
-for command in (demo, studies, sample, export, simulate, info, bench):
-=======
-for command in (demo, studies, sample, simulate, info, check, run, rig, bench):
->>>>>>> f0de2e3 (hmor run, rig and check: a [run] section in studies, rigs to rehearse against, what this machine can hold)
+for command in (demo, studies, sample, export, simulate, info, check, run, rig, bench):
     command.register(app)
 
 
