@@ -21,13 +21,16 @@ ENGINES = ("core", "onnxruntime")
 class Rom(_core.Rom):
     """A reduced model as a block of the loop, compiled to a flat plan in double precision.
 
-    Inputs and outputs are those of the bundle, in physical units. With `watch` one more output counts the inputs
-    outside the model's domain. A model with memory keeps its state and runs every `dt` of the bundle.
+    Inputs and outputs are those of the bundle, in physical units. `outputs` keeps the first so many outputs: a model
+    with memory may put out states of its memory behind them. With `watch` one more output counts the inputs outside
+    the model's domain. A model with memory keeps its state and runs every `dt` of the bundle.
     """
 
-    def __init__(self, model: BundleModel, *, watch: bool = False) -> None:
+    def __init__(self, model: BundleModel, *, watch: bool = False, outputs: int | None = None) -> None:
         what = f"Model '{model.name}'"
-        plan, n_u, n_state = compile_onnx(model.onnx, what)
+        if outputs is not None and not 1 <= outputs <= len(model.outputs):
+            raise ConfigError(f"outputs of {what} must lie between 1 and {len(model.outputs)}, got {outputs}.")
+        plan, n_u, n_state = compile_onnx(model.onnx, what, outputs)
         if n_u != len(model.inputs) or n_state != (len(model.memory.initial) if model.memory else 0):
             raise BundleError(f"{what} must have the inputs and the state that its bundle names; export it again.")
         initial = model.memory.initial if model.memory else np.empty(0)
@@ -84,8 +87,8 @@ class LoadedBundle:
         """The hash of the bundle's description, which names the hash of every file."""
         return {str(self.bundle.path): str(self.bundle.description["sha256"])}
 
-    def block(self, name: str | None = None, *, watch: bool = False) -> Rom | OnnxRom:
-        """Make a block of the model `name` (of the only model when there is one)."""
+    def block(self, name: str | None = None, *, watch: bool = False, outputs: int | None = None) -> Rom | OnnxRom:
+        """Make a block of the model `name` (of the only model when there is one); `watch` and `outputs` as in Rom."""
         if name is None:
             model = self.bundle.model
         elif name in self.bundle.models:
@@ -94,9 +97,9 @@ class LoadedBundle:
             known = ", ".join(self.bundle.models)
             raise ConfigError(f"Model '{name}' of bundle '{self.bundle.path}' is unknown; it has {known}.")
         if self.engine == "core":
-            return Rom(model, watch=watch)
-        if watch:
-            raise ConfigError("watch of a block must be False with engine 'onnxruntime'; use engine 'core'.")
+            return Rom(model, watch=watch, outputs=outputs)
+        if watch or outputs is not None:
+            raise ConfigError("watch and outputs of a block need engine 'core', got engine 'onnxruntime'.")
         return OnnxRom(model)
 
 

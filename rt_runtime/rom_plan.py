@@ -40,15 +40,18 @@ MOVING = ("Concat", "Flatten", "Gather", "Identity", "Reshape", "Squeeze", "Tran
 OPERATORS = tuple(sorted([*UNARY, *BINARY, *MOVING, "Gemm", "MatMul", "ReduceProd"]))
 
 
-def compile_onnx(content: bytes, what: str) -> tuple[_core.Plan, int, int]:
-    """Return the plan of an ONNX file with input u (and state) and output y (and state_next), n_u and n_state."""
+def compile_onnx(content: bytes, what: str, outputs: int | None = None) -> tuple[_core.Plan, int, int]:
+    """Return the plan of an ONNX file with input u (and state) and output y (and state_next), n_u and n_state.
+
+    `outputs`: how many of the first columns of y the plan gives, None for all.
+    """
     import onnx
 
     try:
         graph = onnx.load_model_from_string(content).graph
     except Exception as error:  # protobuf raises its own kinds
         raise BundleError(f"{what} must be an ONNX file, got something else ({type(error).__name__}).") from None
-    return _Compiler(graph, what).plan()
+    return _Compiler(graph, what).plan(outputs)
 
 
 class _Compiler:
@@ -75,11 +78,11 @@ class _Compiler:
             self.tensors["state"] = np.arange(self.n_u, self.n_u + self.n_state)[None, :]
         self.steps: list[tuple[str, tuple[Any, ...]]] = []
 
-    def plan(self) -> tuple[_core.Plan, int, int]:
+    def plan(self, outputs: int | None = None) -> tuple[_core.Plan, int, int]:
         """Compile what y and state_next need, in order."""
         y = self.places("y")
         following = self.places("state_next").ravel().tolist() if self.n_state else []
-        plan = _core.Plan(self.n_u, self.n_state, np.array(self.array), y.ravel().tolist(), following)
+        plan = _core.Plan(self.n_u, self.n_state, np.array(self.array), y.ravel().tolist()[:outputs], following)
         for kind, arguments in self.steps:
             getattr(plan, kind)(*arguments)
         return plan, self.n_u, self.n_state

@@ -90,7 +90,7 @@ def test_watching_the_domain_counts_inputs_outside(tmp_path: Path) -> None:
     assert watched.step(0.0, np.array([51.0, 10.0]))[1] == 1.0
     assert watched.step(0.0, np.array([-1.0, 90.0]))[1] == 2.0
     assert watched.step(0.0, np.array([np.nan, 10.0]))[1] == 1.0
-    with pytest.raises(ConfigError, match="watch of a block must be False with engine 'onnxruntime'"):
+    with pytest.raises(ConfigError, match="watch and outputs of a block need engine 'core', got engine 'onnxruntime'"):
         load_bundle(tmp_path / "b", engine="onnxruntime").block(watch=True)
 
 
@@ -139,6 +139,17 @@ def test_a_corrupted_bundle_is_refused_before_the_first_tick(tmp_path: Path) -> 
     file.write_bytes(bytes(content))
     with pytest.raises(BundleError, match=r"File 'rom\.onnx' was changed or cut off"):
         load_bundle(tmp_path / "b")
+
+
+def test_the_first_outputs_alone_can_be_kept(tmp_path: Path) -> None:
+    write(network(outputs=2), tmp_path / "b", name="rom")
+    loaded = load_bundle(tmp_path / "b")
+    u = np.array([20.0, 100.0])
+    whole, first = loaded.block().step(0.0, u), loaded.block(outputs=1).step(0.0, u)
+    assert len(whole) == 2
+    np.testing.assert_array_equal(first, whole[:1])
+    with pytest.raises(ConfigError, match=r"outputs of Model 'rom' must lie between 1 and 2, got 3"):
+        loaded.block(outputs=3)
 
 
 def test_names_are_checked(tmp_path: Path) -> None:
