@@ -22,6 +22,7 @@ from mor.polynomials import index_set, recurrence_table
 from mor.ports import Port
 from mor.reduced import ReducedModel
 from rt_runtime.bundle import Bundle, difference
+from rt_runtime.rom import Rom
 
 LOWER, UPPER = np.array([0.0, -5.0]), np.array([50.0, 49.0])
 PORTS = (Port("F_br", "N"), Port("w_rw", "rad/s"))
@@ -192,7 +193,7 @@ def parity(
     bundle: Bundle, models: dict[str, ReducedModel], compiler: str | None, rows: int, steps: int
 ) -> dict[str, object]:
     """Largest relative differences over random points of the domain and a free run."""
-    worst = {"onnxruntime": 0.0, "c": 0.0, "fmu": 0.0}
+    worst = {"onnxruntime": 0.0, "rt_runtime": 0.0, "c": 0.0, "fmu": 0.0}
     rng = np.random.default_rng(17)
     for name, model in models.items():
         entry = bundle.models[name]
@@ -204,7 +205,11 @@ def parity(
             u = rng.uniform(LOWER, UPPER, (rows, 2))
             expected = model.predict(u)
         engine = OnnxEngine(entry.onnx, model.initial if isinstance(model, Memory) else None)
-        answers = {"onnxruntime": engine.run(u) if memory else engine.rows(u)}
+        rom = Rom(entry)
+        answers = {
+            "onnxruntime": engine.run(u) if memory else engine.rows(u),
+            "rt_runtime": rom.rollout(u) if memory else rom.predict(u),
+        }
         if compiler is not None:
             files = {n.split("/")[-1]: bundle.content[n] for n in entry.description["c"]}
             compiled = CEngine(name, files, 1, "float64", compiler)
@@ -217,7 +222,7 @@ def parity(
         "parity_points": rows,
         "parity_free_run_steps": steps,
         **{f"parity_{key}": value for key, value in worst.items()},
-        "parity_goal_onnxruntime": 1e-9,
+        "parity_goal_onnxruntime_and_rt_runtime": 1e-9,
         "parity_goal_c_and_fmu": 1e-12,
     }
 

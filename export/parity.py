@@ -15,7 +15,8 @@ from export.fmu_host import FmuHost
 from mor.memory import Memory
 from mor.reduced import Array, ReducedModel
 from rt_runtime.bundle import Bundle, BundleModel, difference
-from rt_runtime.errors import ConfigError
+from rt_runtime.errors import BundleError, ConfigError
+from rt_runtime.rom import Rom
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def verify(bundle: Bundle, models: Mapping[str, ReducedModel] | None = None) -> 
     for name, model in bundle.models.items():
         if models is not None:
             results.append(_numpy(model, models[name]))
-        results.append(_onnxruntime(model))
+        results += [_onnxruntime(model), _runtime(model)]
         results.append(_c(bundle, model))
         results += [_fmu(bundle, model, file) for file in model.description["fmu"]]
     return results
@@ -89,6 +90,14 @@ def _numpy(model: BundleModel, source: ReducedModel) -> Parity:
 def _onnxruntime(model: BundleModel) -> Parity:
     engine = OnnxEngine(model.onnx, None if model.memory is None else model.memory.initial)
     return _compare(model, "onnxruntime", model.tolerance, engine.rows, engine.run)
+
+
+def _runtime(model: BundleModel) -> Parity:
+    try:
+        rom = Rom(model)
+    except BundleError as error:
+        return Parity(model.name, "rt_runtime", None, None, model.tolerance, str(error))
+    return _compare(model, "rt_runtime", model.tolerance, rom.predict, rom.rollout)
 
 
 def _c(bundle: Bundle, model: BundleModel) -> Parity:

@@ -15,6 +15,7 @@ from export.fmu_host import FmuHost
 from mor.memory import Memory
 from mor.reduced import ReducedModel
 from rt_runtime.bundle import Bundle, difference
+from rt_runtime.rom import Rom
 from tests.reference.exported_models import (
     network,
     network_with_memory,
@@ -52,6 +53,7 @@ def test_a_hundred_thousand_points(kind: str, tmp_path: Path) -> None:
     X = np.random.default_rng(17).uniform(*model.domain, (100_000, len(model.inputs)))
     Y = model.predict(X)
     assert difference(OnnxEngine(bundle.model.onnx, None).rows(X), Y) < 1e-9
+    assert difference(Rom(bundle.model).predict(X), Y) < 1e-9
     assert difference(c_engine(bundle).rows(X), Y) < 1e-12
     assert difference(fmu_run(bundle, "fmu/model.fmu", X), Y) < 1e-12
 
@@ -60,10 +62,9 @@ def test_a_hundred_thousand_points(kind: str, tmp_path: Path) -> None:
 def test_every_engine_repeats_the_golden_vectors(kind: str, tmp_path: Path) -> None:
     models = {"brake": MEMORY[kind](), "plain": network(outputs=2)}
     results = verify(write(models, tmp_path / "b", targets=("onnx", "c", "fmu", "fmu3")), models)
-    engines = ["numpy", "onnxruntime", "c", "fmu", "fmu3"]
-    asked = {name: [r.engine for r in results if r.model == name] for name in models}
+    engines = ["numpy", "onnxruntime", "rt_runtime", "c", "fmu", "fmu3"]
     for name in models:
-        assert [e for e in asked[name] if e in engines] == engines
+        assert [r.engine for r in results if r.model == name] == engines
     assert all(r.ok and not r.skipped for r in results)
     assert all(r.run is not None for r in results if r.model == "brake")
     assert all(r.rows is not None for r in results if r.model == "plain")
@@ -106,4 +107,5 @@ def test_a_brake_with_memory_runs_freely_for_450_000_steps(tmp_path: Path) -> No
     assert difference(c_engine(bundle).run(u), y) < 1e-12
     assert difference(fmu_run(bundle, "fmu/model.fmu", u), y) < 1e-12
     assert difference(fmu_run(bundle, "fmu/model_fmi3.fmu", u), y) < 1e-12
+    assert difference(Rom(bundle.model).rollout(u), y) < 1e-9
     assert difference(OnnxEngine(bundle.model.onnx, model.initial).run(u), y) < 1e-9

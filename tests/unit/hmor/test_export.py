@@ -49,7 +49,7 @@ def test_export_verify_and_info(study: Path, capfd: pytest.CaptureFixture[str]) 
     assert content["kind"] == "bundle" and [m["name"] for m in content["models"]] == ["front", "rear"]
     assert content["provenance"]["study"] == "brakes" and content["provenance"]["seed"] == 4
     engines = {(p["model"], p["engine"]): p for p in content["parity"]}
-    assert {"numpy", "onnxruntime", "c", "fmu"} <= {engine for _, engine in engines}
+    assert {"numpy", "onnxruntime", "rt_runtime", "c", "fmu"} == {engine for _, engine in engines}
     assert all(p["ok"] for p in engines.values())
     bundle = study.parent / "brakes.bundle"
 
