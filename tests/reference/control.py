@@ -33,14 +33,17 @@ def solve_moves(h: Floats, f: Floats, lower: Floats, upper: Floats, channels: in
 def predictions(a: Floats, b: Floats, c: Floats, steps: int, moves: int) -> tuple[Floats, Floats, Floats]:
     """Phi, S, Theta with y(k+1..k+P) = Phi x + S u(k-1) + Theta moves."""
     p, m = len(c), b.shape[1]
-    powers = [np.linalg.matrix_power(a, i) for i in range(steps + 1)]
-    s = [sum((c @ powers[j] @ b for j in range(i)), np.zeros((p, m))) for i in range(1, steps + 1)]
-    phi = np.vstack([c @ powers[i] for i in range(1, steps + 1)])
+    phi = np.empty((steps * p, len(a)))
+    s = np.empty((steps * p, m))
+    power, response = c, np.zeros((p, m))
+    for i in range(0, steps * p, p):
+        response = response + power @ b
+        power = power @ a
+        phi[i : i + p], s[i : i + p] = power, response
     theta = np.zeros((steps * p, moves * m))
-    for i in range(steps):
-        for j in range(min(i + 1, moves)):
-            theta[i * p : (i + 1) * p, j * m : (j + 1) * m] = s[i - j]
-    return phi, np.vstack(s), theta
+    for j in range(moves):
+        theta[j * p :, j * m : (j + 1) * m] = s[: (steps - j) * p]
+    return phi, s, theta
 
 
 class NumpyMpc:
