@@ -11,6 +11,7 @@ import daqp
 import numpy as np
 
 from mor import prediction_model
+from mor.control_design import arx_parameters
 from mor.models.actuators import electric_drive
 from mor.transfer import TransferFunction
 from rt_runtime import AdaptiveMpc, Horizon, Identification, Loop, Mpc, StateSpace, Table, previous
@@ -117,14 +118,12 @@ def controllers(quick: bool) -> dict[str, object]:
     )
     motor, rate = TransferFunction([5657.0], [1.0, 78.62, 5657.0]), 2500.0
     sampled = motor.discretise(1 / rate)
-    a = np.poly(sampled.A)
-    first = (sampled.C @ sampled.B)[0, 0]
-    b = [first, (sampled.C @ sampled.A @ sampled.B)[0, 0] + a[1] * first]
+    a, b = arx_parameters(motor, 1 / rate)
     adaptive = AdaptiveMpc(
-        Identification(a[1:], b), Horizon(10, 5.204, 0.096, bounds=(-200.0, 200.0)), dt=1 / rate, noise_variance=1e-3
+        Identification(a, b), Horizon(10, 5.204, 0.096, bounds=(-200.0, 200.0)), dt=1 / rate, noise_variance=1e-3
     )
     twin = NumpyAdaptiveMpc(
-        a[1:], b, dt=1 / rate, steps=10, moves=10, wy=5.204, wu=0.096, bounds=(-200.0, 200.0), noise=1e-3,
+        a, b, dt=1 / rate, steps=10, moves=10, wy=5.204, wu=0.096, bounds=(-200.0, 200.0), noise=1e-3,
         start_covariance=1e-3 * np.eye(3),
     )  # fmt: skip
     mpc_us = tick_time(closed_loop(mpc, drive, 1024.0, 0.005), ticks, repeats)

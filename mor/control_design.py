@@ -121,6 +121,19 @@ def prediction_model(
     return PredictionModel(a, b, c, kalman(a, c, q, np.diag(noise)).M, float(dt))
 
 
+def arx_parameters(plant: TransferFunction, dt: float) -> tuple[Floats, Floats]:
+    """Return a, b (n each) of y[k] = -sum a_i y[k-i] + sum b_i u[k-i] for a plant held over `dt` s between samples."""
+    sampled = plant.discretise(positive(dt, "dt", "arx_parameters"))
+    if np.any(sampled.D != 0):
+        raise ConfigError("plant of arx_parameters must have a numerator of lower degree than its denominator.")
+    a = np.poly(sampled.A).astype(float)
+    impulse, x = [], sampled.B[:, 0]
+    for _ in range(len(sampled.A)):
+        impulse.append(float((sampled.C @ x)[0]))
+        x = sampled.A @ x
+    return a[1:], np.convolve(a, impulse)[: len(impulse)]
+
+
 def weights(*, error: ArrayLike, move: ArrayLike) -> tuple[Floats, Floats]:
     """Turn physical scales into weights: an error of `error` costs as much as a change of `move` per interval.
 

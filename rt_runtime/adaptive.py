@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rt_runtime import _core
 from rt_runtime.checks import Floats, finite_array, positive, whole
@@ -24,15 +24,15 @@ class Identification:
     `excitation` (in units of y and u), and a model with a pole beyond `pole_radius` is not used.
     """
 
-    a: Sequence[float]
-    b: Sequence[float]
-    drift: float | Sequence[float] = 1.0
+    a: ArrayLike
+    b: ArrayLike
+    drift: ArrayLike = 1.0
     forgetting: float = 1.0
     covariance: float = 1.0
     covariance_cap: float = 1e3
     noise_variance: float = 1.0
     spread: float = 1.0
-    bounds: tuple[Sequence[float], Sequence[float]] | None = None
+    bounds: tuple[ArrayLike, ArrayLike] | None = None
     excitation: float = 0.0
     pole_radius: float = 1.0
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from hmor.studies.base import Study
 from rt_runtime.errors import ConfigError
 
-NAMES = ("pendulum", "frame_mr_damper", "benchmark_frame", "delay_stability")
+NAMES = ("pendulum", "frame_mr_damper", "benchmark_frame", "motorcycle_ampc", "delay_stability")
 
 
 def find(name: str) -> Study:

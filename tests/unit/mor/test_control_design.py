@@ -6,9 +6,22 @@ import numpy as np
 import pytest
 from scipy.signal import sosfreqz
 
-from mor.control_design import companion, inverse_with_low_pass, kalman, low_pass, lqg_feedback, margins, weights
+from mor.control_design import (
+    arx_parameters,
+    closed_loop,
+    companion,
+    inverse_with_low_pass,
+    kalman,
+    low_pass,
+    lqg_feedback,
+    margins,
+    prediction_model,
+    reference_correction,
+    weights,
+)
 from mor.models.actuators import electric_drive
 from mor.transfer import TransferFunction
+from rt_runtime import ConfigError, Horizon, Mpc
 
 
 def test_companion_has_the_transfer_function_it_was_made_from() -> None:
@@ -17,6 +30,48 @@ def test_companion_has_the_transfer_function_it_was_made_from() -> None:
     s = 2j * np.pi * np.array([0.1, 1.0, 5.0])
     response = [(model.C @ np.linalg.solve(z * np.eye(3) - model.A, model.B))[0, 0] for z in s]
     np.testing.assert_allclose(response, plant.response(s.imag / (2 * np.pi)), rtol=1e-12)
+
+
+def test_arx_parameters_reproduce_the_sampled_plant() -> None:
+    plant = TransferFunction([3.0, 40.0], [1.0, 7.0, 90.0, 500.0])
+    a, b = arx_parameters(plant, 0.05)
+    sampled = plant.discretise(0.05)
+    u = np.random.default_rng(0).normal(size=60)
+    x, y = np.zeros(3), np.zeros(60)
+    for k in range(60):
+        y[k] = (sampled.C @ x)[0]
+        x = sampled.A @ x + sampled.B[:, 0] * u[k]
+    for k in range(3, 60):
+        assert y[k] == pytest.approx(-a @ y[k - 3 : k][::-1] + b @ u[k - 3 : k][::-1], abs=1e-12)
+
+
+def test_closed_loop_is_what_the_controller_and_plant_do() -> None:
+    dt, drive = 1 / 1024, electric_drive()
+    mpc = Mpc(prediction_model(drive, dt, noise_variance=1e-4), Horizon(8, 20.0, 0.3, control=5))
+    true = electric_drive(2800.0, 250.0).discretise(dt)
+    loop = closed_loop(mpc, true)
+    assert np.abs(np.linalg.eigvals(loop.A)).max() < 1
+    x, z = np.zeros(2), np.zeros(len(loop.A))
+    for k in range(100):
+        y, r = (true.C @ x)[0], np.sin(0.1 * k)
+        assert (loop.C @ z)[0] == pytest.approx(y, abs=1e-9)
+        x = true.A @ x + true.B[:, 0] * mpc.step(k * dt, np.array([r, y]))[0]
+        z = loop.A @ z + loop.B[:, 0] * r
+    with pytest.raises(ConfigError, match=r"plant of closed_loop must be sampled at dt = 0.000976562 s"):
+        closed_loop(mpc, electric_drive().discretise(0.001))
+
+
+def test_reference_correction_undoes_the_loop_at_its_frequency() -> None:
+    dt, drive = 1 / 1024, electric_drive()
+    mpc = Mpc(prediction_model(drive, dt), Horizon(8, 20.0, 5.0))
+    loop = closed_loop(mpc, drive.discretise(dt))
+    lead, curvature = correction = reference_correction(loop, 5.0)
+    s = 2j * np.pi * 5.0
+    response = (loop.C @ np.linalg.solve(np.exp(s * dt) * np.eye(len(loop.A)) - loop.A, loop.B))[0, 0]
+    assert abs(response) > 1.02
+    assert response * np.exp(s * lead) * (1 + curvature * s**2) == pytest.approx(1.0, abs=1e-9)
+    leads, gains = correction.leads_and_gains(1e-3)
+    assert response * gains @ np.exp(s * leads) == pytest.approx(1.0, abs=1e-4)
 
 
 def test_kalman_solves_its_riccati_equation_and_the_scalar_case_in_closed_form() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.signal import butter
 
-from mor.control_design import inverse_with_low_pass, low_pass, lqg_feedback, prediction_model
+from mor.control_design import arx_parameters, inverse_with_low_pass, low_pass, lqg_feedback, prediction_model
 from mor.models.actuators import electric_drive
 from mor.transfer import StateSpaceMatrices, TransferFunction
 from rt_runtime import (
@@ -145,10 +145,7 @@ def test_kalman_filter_agrees_with_its_equations() -> None:
 
 def arx(stiffness: float, dt: float) -> tuple[np.ndarray, np.ndarray]:
     """Parameters a, b of stiffness / (s^2 + 78.62 s + stiffness) with a zero-order hold."""
-    d = TransferFunction([stiffness], [1.0, 78.62, stiffness]).discretise(dt)
-    a = np.poly(d.A)
-    first = (d.C @ d.B)[0, 0]
-    return a[1:], np.array([first, (d.C @ d.A @ d.B)[0, 0] + a[1] * first])
+    return arx_parameters(TransferFunction([stiffness], [1.0, 78.62, stiffness]), dt)
 
 
 @pytest.mark.parametrize("move", [np.inf, 0.3])
