@@ -38,6 +38,11 @@ class OdeSystem:
     compiled: Rhs = field(repr=False)
     pointer: Any = field(repr=False)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel as Python text and compile again on arrival: another machine has other addresses."""
+        ports = (self.states, self.inputs, self.outputs, self.parameters)
+        return _arrive, (self.name, *ports, self.initial, self.function)
+
     @property
     def address(self) -> int:
         """Where the C function is; valid as long as this object lives."""
@@ -134,6 +139,20 @@ def ode(
         return OdeSystem(label, state_ports, input_ports, output_ports, numbers, start, function, compiled, pointer)
 
     return compile_it
+
+
+def _arrive(
+    name: str,
+    states: tuple[Port, ...],
+    inputs: tuple[Port, ...],
+    outputs: tuple[Port, ...],
+    parameters: tuple[Parameter, ...],
+    initial: Floats,
+    function: Rhs,
+) -> OdeSystem:
+    start = {state.name: float(value) for state, value in zip(states, initial, strict=True)}
+    make = ode(states=states, inputs=inputs, outputs=outputs, parameters=parameters, initial=start, name=name)
+    return make(function)
 
 
 def as_parameters(spec: Mapping[str, Any] | Sequence[Parameter], of: str) -> tuple[Parameter, ...]:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from mor.campaign.child import Task
 from mor.campaign.cluster import run_cluster
-from mor.campaign.processes import Batches, Task, run_processes, run_serial
+from mor.campaign.processes import Batches, run_processes, run_serial
 from mor.campaign.progress import Progress
 from mor.campaign.store import Store
 from mor.dataset import Dataset

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,9 +35,26 @@ class StaticSubstructure(Substructure):
         parameters: ParameterSpec = (),
     ) -> None:
         self._declare(name, inputs, outputs, parameters)
-        sizes = (len(self.inputs), len(self.parameters), len(self.outputs))
         self._function = function
-        self._pointer = compile_static(function, self.of, sizes)
+        self._compile()
+
+    def _compile(self) -> None:
+        sizes = (len(self.inputs), len(self.parameters), len(self.outputs))
+        self._pointer = compile_static(self._function, self.of, sizes)
+
+    def __copy__(self) -> Self:
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Travel without the compiled function: another machine has other addresses."""
+        return {key: value for key, value in self.__dict__.items() if key != "_pointer"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Compile again on arrival."""
+        self.__dict__.update(state)
+        self._compile()
 
     def _block(self, dt: float, values: dict[str, float], update: str, hold: str) -> Block:
         address, n_in, n_out = int(self._pointer.address), len(self.inputs), len(self.outputs)

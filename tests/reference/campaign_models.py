@@ -44,9 +44,13 @@ def fragile(a: float, marks: str) -> float:
     return a
 
 
-def killer(a: float) -> float:
-    """Take the worker down in a tenth of the range."""
-    if 0.4 < a < 0.5:
-        os.kill(os.getpid(), signal.SIGKILL)
-    time.sleep(0.05)
+def patricide(a: float, mark: str) -> float:
+    """Take the parent process down, once."""
+    if a > 0.5:
+        try:
+            Path(mark).touch(exist_ok=False)
+        except FileExistsError:
+            return a
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(60)
     return a

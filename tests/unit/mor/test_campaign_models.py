@@ -14,14 +14,14 @@ from mor import (
     QuantityModel,
     SimulationModel,
     Store,
-    Structure,
     Trajectory,
     Uniform,
     lhs,
+    ode,
     run_design,
 )
 from mor.hybrid import HybridModel
-from mor.substructures import LinearSubstructure, StaticSubstructure
+from mor.substructures import OdeSubstructure, StaticSubstructure
 from rt_runtime.errors import ConfigError
 
 
@@ -35,14 +35,30 @@ def spring() -> StaticSubstructure:
     )
 
 
+@ode(
+    states={"x": "m", "v": "m/s"},
+    inputs={"a_g": "m/s2", "force": "N"},
+    outputs={"x": "m", "v": "m/s"},
+    parameters={"m": (2.0, "kg"), "c": (0.5, "Ns/m"), "k_frame": (800.0, "N/m")},
+)
+def frame(t, x, u, p, dx, y):  # type: ignore[no-untyped-def]
+    dx[0] = x[1]
+    dx[1] = (u[1] - p[1] * x[1] - p[2] * x[0]) / p[0] - u[0]
+    y[0] = x[0]
+    y[1] = x[1]
+
+
 def hybrid() -> HybridModel:
-    structure = Structure([[2.0]], [[0.5]], [[800.0]])
-    inputs = {"a_g": ("m/s2", [-2.0]), "force": ("N", [1.0])}
-    outputs = {"x": ("m", "x", [1.0]), "v": ("m/s", "v", [1.0])}
-    frame = LinearSubstructure.from_structure("frame", structure, inputs=inputs, outputs=outputs)
     ground = Trajectory([0.0, 0.1, 0.2], [0.0, 2.0, 0.0], {"a_g": "m/s2"})
     couplings = {"frame.force": ["-spring.f"]}
-    return HybridModel("split", [spring(), frame], dt=1e-3, couplings=couplings, excitations=ground, duration=0.3)
+    return HybridModel(
+        "split",
+        [spring(), OdeSubstructure(frame, direct=[])],
+        dt=1e-3,
+        couplings=couplings,
+        excitations=ground,
+        duration=0.3,
+    )
 
 
 def test_inputs_and_parameters_of_a_substructure_are_sampled_alike(tmp_path: Path) -> None:
@@ -72,6 +88,14 @@ def test_whole_hybrid_simulations_with_trajectories_and_quantities(tmp_path: Pat
     np.testing.assert_array_equal(data["x_max"], [np.abs(run["x"]).max() for run in expected])
     assert data.outputs[0].unit == "m" and Store(tmp_path / "peaks").with_trajectories
     assert "x_max" in peaks.identity()["quantities"]
+
+
+def test_compiled_models_travel() -> None:
+    """They are pickled without addresses, by cloudpickle as dask does it, and compiled again."""
+    cloudpickle = pytest.importorskip("cloudpickle", reason="comes with the 'dask' extra")
+    there = cloudpickle.loads(cloudpickle.dumps(hybrid()))
+    assert there.identity() == hybrid().identity()
+    np.testing.assert_array_equal(there.run().values, hybrid().run().values)
 
 
 def test_a_changed_substructure_is_noticed_on_resume(tmp_path: Path) -> None:
