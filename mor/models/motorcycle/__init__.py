@@ -10,3 +10,4 @@ from mor.models.motorcycle.engine import engine as engine
 from mor.models.motorcycle.model import hybrid as hybrid
 from mor.models.motorcycle.model import parameter_space as parameter_space
 from mor.models.motorcycle.model import scenario as scenario
+from mor.models.motorcycle.model import sensitivity_space as sensitivity_space

@@ -8,6 +8,7 @@ from mor.hybrid import HybridModel
 from mor.marginals import Uniform
 from mor.models.motorcycle.body import PARAMETERS as BODY
 from mor.models.motorcycle.body import body
+from mor.models.motorcycle.brake import PARAMETERS as BRAKE
 from mor.models.motorcycle.brake import brake
 from mor.models.motorcycle.ecvt import ecvt
 from mor.models.motorcycle.engine import PARAMETERS as ENGINE
@@ -48,10 +49,18 @@ def hybrid(*, dt: float = DT, every: int = 10) -> HybridModel:
 @cache
 def parameter_space() -> ParameterSpace:
     """Return the eleven uncertain parameters: uniform, mean and standard deviation as published."""
-    nominal = {p.name: p for p in (*BODY, *ENGINE)}
+    return _uniform({p.name: p.value for p in (*BODY, *ENGINE)}, COEFFICIENTS_OF_VARIATION)
+
+
+@cache
+def sensitivity_space() -> ParameterSpace:
+    """Return the parameters of the published sensitivity study: M and mu vary more, and so does the brakes' B_mu."""
+    nominal = {p.name: p.value for p in (*BODY, *ENGINE, *BRAKE)} | {"mu": 0.0012}
+    return _uniform(nominal, COEFFICIENTS_OF_VARIATION | {"M": 0.05, "mu": 0.15, "B_mu": 0.15})
+
+
+def _uniform(nominal: dict[str, float], variation: dict[str, float]) -> ParameterSpace:
+    units = {p.name: p.unit for p in (*BODY, *ENGINE, *BRAKE)}
     return ParameterSpace(
-        {
-            name: Uniform.from_mean_std(nominal[name].value, cv * nominal[name].value, unit=nominal[name].unit)
-            for name, cv in COEFFICIENTS_OF_VARIATION.items()
-        }
+        {name: Uniform.from_mean_cv(nominal[name], cv, unit=units[name]) for name, cv in variation.items()}
     )

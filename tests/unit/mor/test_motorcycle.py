@@ -10,7 +10,7 @@ import pytest
 from mor import Trajectory, lhs
 from mor.evaluable import Evaluable
 from mor.hybrid import HybridModel
-from mor.models.motorcycle import body, ecvt, engine, hybrid, parameter_space, scenario
+from mor.models.motorcycle import body, ecvt, engine, hybrid, parameter_space, scenario, sensitivity_space
 from mor.models.motorcycle.body import road
 from rt_runtime.errors import ConfigError
 
@@ -94,7 +94,12 @@ def test_published_uncertain_parameters() -> None:
     assert space.names == tuple(published)
     for name, (mean, std) in published.items():
         assert (space[name].mean, space[name].std) == (pytest.approx(mean), pytest.approx(std))
-    assert set(space.names) <= set(hybrid().parameters)
+    study = sensitivity_space()
+    assert study.names == (*published, "B_mu")
+    changed = {"M": (300, 15), "mu": (0.0012, 0.00018), "B_mu": (0.13, 0.0195)}
+    for name, (mean, std) in (published | changed).items():
+        assert (study[name].mean, study[name].std) == (pytest.approx(mean), pytest.approx(std))
+    assert set(study.names) <= set(hybrid().parameters)
 
 
 @pytest.mark.slow
