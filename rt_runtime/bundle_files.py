@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ MAX_FILE = 256 * 2**20  # bytes of any other file
 MAX_TOTAL = 512 * 2**20  # bytes of all files of a zipped bundle
 MAX_FILES = 1000
 MAX_DEPTH = 32  # nesting of bundle.json
+UNREADABLE = (OSError, ValueError, RuntimeError, EOFError, MemoryError, struct.error, zlib.error, zipfile.BadZipFile)
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*\Z")
 
 
@@ -58,7 +60,7 @@ class BundleFiles:
             raise BundleError(
                 f"File '{name}' of bundle '{self.path}' is missing; copy the whole bundle or export it again."
             ) from None
-        except (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as error:
+        except UNREADABLE as error:
             if isinstance(error, BundleError):
                 raise
             raise BundleError(f"File '{name}' of bundle '{self.path}' cannot be read: {error}.") from None
@@ -95,7 +97,7 @@ def open_bundle(path: Path) -> Iterator[BundleFiles]:
         raise BundleError(f"Bundle '{path}' does not exist; write it with export.write or hmor export.")
     try:
         archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, OSError) as error:
+    except UNREADABLE as error:
         raise BundleError(f"Bundle '{path}' must be a folder or a zip file of one, got: {error}.") from None
     with archive:
         yield BundleFiles(path, archive, _checked_top(path, archive))

@@ -80,6 +80,17 @@ def test_no_warning_under_any_compiler(compiler: str, kind: str, precision: str,
         assert subprocess.run([program], capture_output=True).returncode == 0
 
 
+@pytest.mark.parametrize("kind", ["memory", "sparse polynomial", "memory of a polynomial"])
+def test_sanitizers_find_nothing(kind: str, tmp_path: Path) -> None:
+    for name, content in files(MODELS[kind]()).items():
+        (tmp_path / name).write_bytes(content)
+    sources = [tmp_path / "brake.c", tmp_path / "brake_main.c"]
+    options = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    program = compile_c(sources, tmp_path / "a.out", compiler="gcc", options=options)
+    done = subprocess.run([program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_header_serves_cpp_and_the_object_needs_only_math(tmp_path: Path) -> None:
     for name, content in files(network_with_memory()).items():
         (tmp_path / name).write_bytes(content)

@@ -275,6 +275,22 @@ def test_without_a_compiler_the_sources_are_there_and_it_says_so(version: int, m
         FmuHost(content, 2, 1)
 
 
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_host_builds_the_sources_it_finds_listed(version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    content, _ = fmu_file(form_of(MODELS["memory"], "brake"), "float64", version)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        archive.extractall(tmp_path)
+    listed = fmpy.read_model_description(str(tmp_path)).buildConfigurations[0].sourceFileSets[0].sourceFiles
+    library = tmp_path / "binaries" / ("linux64" if version == 2 else "x86_64-linux") / "brake.so"
+    library.parent.mkdir(parents=True)
+    sources = [str(tmp_path / "sources" / name) for name in listed]
+    subprocess.run(["gcc", "-std=c99", "-shared", "-fPIC", *sources, "-o", str(library), "-lm"], check=True)
+    result = fmpy.simulate_fmu(str(tmp_path), stop_time=0.01, step_size=1e-3, output=["tau_rw"])
+    held = expected(MODELS["memory"], np.zeros((10, 2)))
+    assert difference(result["tau_rw"][1:, None], held) < 1e-14
+
+
 def test_single_precision_inside_double_outside() -> None:
     model, u = network(), inputs(100)
     with FmuHost(fmu_file(form_of(model, "brake"), "float32", 2)[0], 2, 1) as host:
