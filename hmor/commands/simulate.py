@@ -29,7 +29,13 @@ def read_settings(pairs: list[str]) -> dict[str, Any]:
 
 
 def simulate(
-    name: str, runs: int, seed: int, record: Path | None, settings: dict[str, Any], save: Path | None
+    name: str,
+    runs: int,
+    seed: int,
+    record: Path | None,
+    settings: dict[str, Any],
+    save: Path | None,
+    picture: Path | None,
 ) -> dict[str, Any]:
     """Run the study and return what `--json` prints."""
     from rich.console import Console
@@ -54,6 +60,7 @@ def simulate(
     }
     if save is not None and nominal.record is not None:
         result["saved"] = str(nominal.record.save(save))
+    many = None
     if runs > 1:
         columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
         begin = time.perf_counter()
@@ -63,10 +70,13 @@ def simulate(
         result |= {"runs": runs, "unstable": many.unstable, "stochastic": many.summary()}
         result["histograms"] = {
             metric: dict(zip(("density", "edges"), (part.tolist() for part in many.histogram(metric)), strict=True))
-            for metric in many.summary()
-            if metric.startswith("J")
+            for metric in many.indices
         }
     result["seconds"] = time.perf_counter() - begin
+    if picture is not None:
+        from hmor.studies.picture import draw
+
+        result["picture"] = str(draw(picture, name, nominal, many))
     return result
 
 
@@ -124,10 +134,11 @@ def register(app: typer.Typer) -> None:
         record: Annotated[Path | None, typer.Option(help="Ground motion, CSV of s and m/s2; else synthetic.")] = None,
         setting: Annotated[list[str] | None, typer.Option("--set", help="A setting of the study, name=value.")] = None,
         save: Annotated[Path | None, typer.Option(help="Write the signals of the nominal run as netCDF.")] = None,
+        picture: Annotated[Path | None, typer.Option(help="Draw tracking and histograms (png, svg, pdf).")] = None,
         as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
     ) -> None:
         """Run a virtual hybrid test and print its indices beside the published ones."""
-        result = simulate(name, runs, seed, record, read_settings(setting or []), save)
+        result = simulate(name, runs, seed, record, read_settings(setting or []), save, picture)
         if as_json:
             print(json.dumps(result, indent=2))
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -100,6 +101,12 @@ class Stochastic:
     def unstable(self) -> int:
         """Number of runs that diverged."""
         return sum(result is None for result in self.results)
+
+    @property
+    def indices(self) -> list[str]:
+        """Names of the tracking indices among the metrics: J1_ms, adaptive_J2_percent, mpc_4_J4."""
+        metrics = next((result for result in self.results if result is not None), {})
+        return [name for name in metrics if re.search(r"(^|_)J\d", name)]
 
     def values(self, metric: str) -> Floats:
         """Return one metric of all runs that ended."""

@@ -30,7 +30,8 @@ def test_studies_lists_names_and_parameters() -> None:
 
 def test_simulate_prints_one_json_object(tmp_path: Path) -> None:
     path = tmp_path / "run.nc"
-    done = hmor("simulate", "frame_mr_damper", "--runs", "3", "--json", "--save", str(path))
+    files = ["--save", str(path), "--picture", str(tmp_path / "run.png")]
+    done = hmor("simulate", "frame_mr_damper", "--runs", "3", "--json", *files)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["study"] == "frame_mr_damper"
@@ -39,6 +40,7 @@ def test_simulate_prints_one_json_object(tmp_path: Path) -> None:
     assert set(found["stochastic"]["J2_percent"]) == {"mean", "std", "min", "q25", "median", "q75", "max"}
     assert len(found["histograms"]["J2_percent"]["density"]) == 20
     assert found["published"]["nominal"]["J2_percent"] == 1.88
+    assert (tmp_path / "run.png").stat().st_size > 10_000
     assert len(Record.load(path)["command"]) == round(35.0 * 4096)
 
 
@@ -57,6 +59,8 @@ def test_simulate_prints_a_table_with_the_published_row() -> None:
         (["pendulum", "--set", "spacing"], "Option --set must be name=value, got 'spacing'"),
         (["pendulum", "--record", "missing.csv"], "Record file must exist, got missing.csv"),
         (["benchmark_frame", "--set", "case=7"], "case of the benchmark frame must be 1, 2, 3 or 4, got 7"),
+        (["pendulum", "--picture", "run.doc"], "Picture must be a file in an existing folder that ends in one of"),
+        (["delay_stability", "--picture", "x.png"], "Study 'delay_stability' records no target and measured signal"),
         (["delay_stability", "--runs", "4"], "Study 'delay_stability' has no uncertain parameters, so runs must be 1, got 4"),
     ],
 )

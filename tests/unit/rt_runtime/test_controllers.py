@@ -21,6 +21,7 @@ from rt_runtime import (
     ModelReference,
     Mpc,
     PiLead,
+    StateSpace,
 )
 from tests.reference import control as twin
 
@@ -92,6 +93,54 @@ def test_mpc_agrees_with_its_twin_in_closed_loop(size: int, move: float, limit: 
         assert np.abs(out[:size]).max() <= limit
         x = plant.A @ x + plant.B @ out[:size]
     assert (touched > 0) == (move < np.inf)
+
+
+def test_six_inputs_and_outputs_with_twelve_states_agree_with_the_twin_and_keep_every_limit() -> None:
+    rng = np.random.default_rng(4)
+    a = np.zeros((12, 12))
+    for i in range(6):  # six damped oscillators, each driven by its own input and a little by the others
+        w = 20.0 + 8.0 * i
+        a[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = [[0.0, 1.0], [-w * w, -0.8 * w]]
+    b, c = np.zeros((12, 6)), np.zeros((6, 12))
+    for i in range(6):
+        b[2 * i + 1] = (20.0 + 8.0 * i) ** 2 * (0.9 * np.eye(6)[i] + 0.1 * rng.random(6))
+        c[i, 2 * i] = 1.0
+    plant = StateSpaceMatrices(a, b, c, np.zeros((6, 6))).discretise(DT)
+    model = prediction_model(plant, DT, noise_variance=1e-4)
+    limits = Horizon(
+        10, output_weight=20.0, move_weight=0.1, control=4, bounds=(-1.0, 1.0), rate_limit=40.0, rate_unit="per second"
+    )
+    mpc = Mpc(model, limits)
+    assert (mpc.n_in, mpc.n_out) == (12, 8)
+    reference = twin.NumpyMpc(
+        model.A, model.B, model.C, model.gain, steps=10, moves=4, wy=20.0, wu=0.1, bounds=(-1.0, 1.0), move=40.0 * DT
+    )
+    x, last, most = np.zeros(12), np.zeros(6), 0.0
+    for k in range(150):
+        y, r = plant.C @ x, 0.7 * np.sin(0.04 * k + np.arange(6))
+        out = mpc.step(k * DT, np.concatenate([r, y]))
+        np.testing.assert_allclose(out[:6], reference.step(r, y), rtol=0, atol=5e-6)
+        assert np.abs(out[:6]).max() <= 1.0
+        assert np.abs(out[:6] - last).max() <= 40.0 * DT + 1e-15
+        last, most = out[:6], max(most, out[6])
+        x = plant.A @ x + plant.B @ last
+    assert most > 3
+
+
+def test_lqg_feedback_runs_as_a_state_space_block() -> None:
+    """The feedback alone around its plant: the error of a step shrinks to what the loop gain leaves."""
+    dt, plant = 1 / 4096, TransferFunction([2500.0], [1.0, 50.0, 2500.0])
+    a, b, c, d = lqg_feedback(plant, error_weight=100.0, process_noise=100.0, dt=dt)
+    controller = StateSpace(a, b, c, d, dt=dt, method="discrete")
+    sampled = plant.discretise(dt)
+    x = np.zeros(2)
+    for k in range(4096):
+        y = (sampled.C @ x)[0]
+        u = controller.step(k * dt, np.array([1.0 - y]))[0]
+        x = sampled.A @ x + sampled.B[:, 0] * u
+    gain = (c @ np.linalg.solve(np.eye(2) - a, b) + d)[0, 0]
+    assert gain > 2
+    assert y == pytest.approx(gain / (1 + gain), rel=1e-6)
 
 
 def test_unconstrained_first_move_is_the_closed_form_gain() -> None:
