@@ -185,7 +185,7 @@ def check_moments(mean: float, std: float, what: str, *, positive_mean: bool = F
 
 def tail(log_pdf: Callable[[FloatArray], FloatArray], start: float, sign: int, degree: int) -> float:
     """Return where z^(2 degree + 2) times the density has fallen to nothing, going from `start` up (1) or down (-1)."""
-    z = start + sign * np.geomspace(1e-3, 1e30, 20001)
+    z = start + sign * np.geomspace(1e-3, 1e100, 40001)
     with np.errstate(over="ignore", invalid="ignore"):
         level = log_pdf(z) + (2 * degree + 2) * np.log(np.maximum(np.abs(z), 1e-300))
     top = int(np.nanargmax(level))

@@ -117,7 +117,7 @@ def test_failing_samples_are_recorded_and_retried_alone(tmp_path: Path, capfd: p
     marks = tmp_path / "marks"
     marks.mkdir()
     subject = FunctionModel(fragile, {"b": ""}, fixed={"marks": str(marks)})
-    data = run_design(subject, design, store=tmp_path / "runs", workers=2, timeout=1.0)
+    data = run_design(subject, design, store=tmp_path / "runs", workers=2, timeout=3.0)
     np.testing.assert_array_equal(data["b"], [design.points[4, 0]])
     store = Store(tmp_path / "runs")
     assert store.finished == [4]
@@ -126,7 +126,7 @@ def test_failing_samples_are_recorded_and_retried_alone(tmp_path: Path, capfd: p
     assert failed[0].reason == "RuntimeError: no equilibrium found"
     assert failed[1].reason == "Output 'b' is nan."
     assert "was ended by signal 9 (SIGKILL)" in failed[2].reason
-    assert failed[3].reason == "The sample took longer than 1 s; its worker was ended."
+    assert failed[3].reason == "The sample took longer than 3 s; its worker was ended."
     assert store.failed[2].parameters == {"a": 0.5}
     text = store.summary()
     assert "failed    4" in text and "no equilibrium found" in text and "a=0.7" in text
@@ -171,7 +171,7 @@ def test_a_timeout_ends_what_the_sample_started(tmp_path: Path) -> None:
 
     design = full_factorial(ParameterSpace({"a": Uniform(0, 1)}), 1)
     with pytest.raises(ConfigError, match=r"Every sample of solver failed, the first \(0\) by timeout"):
-        run_design(FunctionModel(solver, ["b"]), design, store=tmp_path / "runs", workers=1, timeout=0.5)
+        run_design(FunctionModel(solver, ["b"]), design, store=tmp_path / "runs", workers=1, timeout=3.0)
     child = int((tmp_path / "0.50.pid").read_text())
     for _ in range(100):
         state = Path(f"/proc/{child}/stat")

@@ -56,12 +56,12 @@ def test_failing_samples_cost_nothing_but_themselves(tmp_path: Path, executor: s
     marks.mkdir()
     subject = FunctionModel(fragile, {"b": ""}, fixed={"marks": str(marks)})
     design = full_factorial(ParameterSpace({"a": Uniform(0, 1)}), 5)
-    data = run_design(subject, design, store=tmp_path / "runs", executor=executor, timeout=2.0)
+    data = run_design(subject, design, store=tmp_path / "runs", executor=executor, timeout=4.0)
     np.testing.assert_array_equal(data["b"], [design.points[4, 0]])
     failed = {sample.index: sample.failure for sample in Store(tmp_path / "runs").failed}
     assert [failed[i].kind for i in range(4)] == ["exception", "not_finite", "died", "timeout"]
     assert "was ended by signal 9 (SIGKILL)" in failed[2].reason
-    assert failed[3].reason == "The sample took longer than 2 s; its worker was ended."
+    assert failed[3].reason == "The sample took longer than 4 s; its worker was ended."
 
 
 def test_samples_of_a_lost_worker_are_repeated(tmp_path: Path, executor: str) -> None:
