@@ -1,6 +1,7 @@
 """A study: one TOML file with a section per step of the work, checked as a whole before anything runs.
 
-To add a section: write a subclass of `Section` and add it to `Study` as an optional field of the section's name.
+To add a section: write a subclass of `Section` (hmor.section) and add it to `Study` as an optional field of
+its name.
 Problems are found by pydantic and by validators that raise ConfigError; all are listed at once, each with its key.
 """
 
@@ -27,6 +28,7 @@ from pydantic import (
 
 from hmor.run_section import RunSection
 from hmor.section import Section
+from hmor.train_section import TrainSection, ValidateSection
 from mor.designs import Design, full_factorial, halton, lhs, random_design, sobol
 from mor.evaluable import Evaluable, FunctionModel
 from mor.marginals import Marginal, marginal_from
@@ -155,6 +157,8 @@ class Study(Section):
     sample: SampleSection | None = None
     export: ExportSection | None = None
     run: RunSection | None = None
+    train: TrainSection | None = None
+    validate_: ValidateSection = Field(default=ValidateSection(), alias="validate")
     _path: Path = PrivateAttr(default=Path("study.toml"))
 
     @property
@@ -177,6 +181,11 @@ class Study(Section):
         """Return the folder of the bundle."""
         export = self.need("export", self.export)
         return self.folder / (export.bundle or f"{self.study.name}.bundle")
+
+    def model_file(self) -> Path:
+        """Return the file of the reduced model."""
+        train = self.need("train", self.train)
+        return self.folder / (train.model or f"{self.study.name}.model.npz")
 
     def sample_design(self) -> Design:
         """Make the design of the campaign."""

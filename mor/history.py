@@ -45,6 +45,26 @@ class Filter:
         """The names in the product."""
         return tuple(part.strip() for part in self.of.split("*"))
 
+    @property
+    def learned(self) -> bool:
+        """True when a fit must learn what drives the filter beside the outputs: a product is not at hand otherwise."""
+        return len(self.factors) > 1
+
+
+@dataclass(frozen=True)
+class State(Filter):
+    """An inner state s of the full-order model, carried along by the reduced one: z_k = a z_{k-1} + (1 - a) q_k.
+
+    What drives it is learned: q_k = (s_k - a s_{k-1}) / (1 - a), about s + time_constant ds/dt, as a function of the
+    inputs and of z itself. That is the model's own differential equation ds/dt = (q - s) / time_constant; any constant
+    of the size of the state's own pace will do. `of` names one of the `hidden` signals of a `History`.
+    """
+
+    @property
+    def learned(self) -> bool:
+        """Always true."""
+        return True
+
 
 @dataclass(frozen=True)
 class History:
@@ -52,7 +72,8 @@ class History:
 
     `signals` are the inputs u, `outputs` what the model gives; it remembers `input_lags` values of each input,
     `output_lags` of each output and the state of each filter. Filters appear as further outputs of the one-step map
-    (`states`), which is how they are remembered from step to step.
+    (`states`), which is how they are remembered from step to step. `hidden` are signals of the full-order model that
+    stand behind the outputs in the data, for filters to follow.
     """
 
     signals: tuple[Port, ...]
@@ -61,9 +82,10 @@ class History:
     input_lags: int = 0
     output_lags: int = 0
     filters: tuple[Filter, ...] = ()
+    hidden: tuple[Port, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("signals", "outputs", "filters"):
+        for name in ("signals", "outputs", "filters", "hidden"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         problems = []
         if not (math.isfinite(self.dt) and self.dt > 0.0):
@@ -75,10 +97,13 @@ class History:
             )
         if self.input_lags + self.output_lags + len(self.filters) == 0:
             problems.append("A history must have lags or filters, got none; without memory fit a static model.")
+        hidden = [p.name for p in self.hidden]
         known = [p.name for p in (*self.signals, *self.outputs)]
         for f in self.filters:
             for name in f.factors:
-                if name not in known:
+                if isinstance(f, State) and name not in hidden:
+                    problems.append(f"State '{f.of}' must be one of the hidden signals ({', '.join(hidden)}).")
+                elif not isinstance(f, State) and name not in known:
                     problems.append(f"Filter of '{f.of}' must follow one of {', '.join(known)}, got '{name}'.")
             if math.isfinite(self.dt) and f.time_constant < self.dt:
                 problems.append(
@@ -90,20 +115,21 @@ class History:
 
     @cached_property
     def states(self) -> tuple[Port, ...]:
-        """One port a filter: F_br_f1, tau_rw_w_rw_f2, ..."""
-        unit = {p.name: p.unit for p in (*self.signals, *self.outputs)}
+        """One port a filter: F_br_f1, tau_rw_w_rw_f2, ...; a `State` has the name of what it is."""
+        unit = {p.name: p.unit for p in (*self.signals, *self.outputs, *self.hidden)}
         return tuple(
-            Port(f"{'_'.join(f.factors)}_f{i}", " ".join(unit[name] for name in f.factors if unit[name]))
+            Port(f.of, unit[f.of]) if isinstance(f, State)
+            else Port(f"{'_'.join(f.factors)}_f{i}", " ".join(unit[name] for name in f.factors if unit[name]))
             for i, f in enumerate(self.filters, 1)
-        )
+        )  # fmt: skip
 
     @cached_property
     def sources(self) -> tuple[Port, ...]:
-        """What drives the filters of products; a fit must learn them beside the outputs."""
+        """What drives products and states; a fit must learn it beside the outputs."""
         return tuple(
-            Port(port.name.rsplit("_f", 1)[0], port.unit)
+            Port(f"{port.name}_drive" if isinstance(f, State) else "_".join(f.factors), port.unit)
             for port, f in zip(self.states, self.filters, strict=True)
-            if len(f.factors) > 1
+            if f.learned
         )
 
     @property
@@ -130,21 +156,28 @@ class History:
 
     @property
     def targets(self) -> tuple[Port, ...]:
-        """What a fitted map gives: y now, and the sources of product filters."""
+        """What a fitted map gives: y now, and what drives products and states."""
         return (*self.outputs, *self.sources)
 
     def table(self, data: Dataset, *, rows: int | None = None, seed: int = 0) -> Dataset:
-        """Return (features, targets) of the runs in `data`, `rows` instants drawn at random (None: all).
+        """Return (features, targets) of the runs in `data`, at most `rows` instants drawn with `seed` (None: all).
 
-        `data` has the signals as inputs and the outputs as outputs, one `run` a trajectory sampled every dt that
-        starts from rest; lags before its first instant are zero, as in `Memory`.
+        Half of them are drawn evenly over time, half evenly along the way the signals, outputs and filters travel: a
+        quick change counts as much as a slow one, and rest does not crowd out what happens in between.
+
+        `data` has the signals as inputs, the outputs and hidden signals as outputs, one `run` a trajectory sampled
+        every dt that starts from rest; lags before its first instant are zero, as in `Memory`.
         """
         self.check(data)
         runs = split_runs(data)
         offsets = np.cumsum([0, *(len(run.X) for run in runs)])
         chosen = np.arange(offsets[-1])
         if rows is not None and rows < len(chosen):
-            chosen = np.sort(np.random.default_rng(seed).choice(len(chosen), rows, replace=False))
+            rng = np.random.default_rng(seed)
+            way = np.cumsum(self._way(runs))
+            along = np.searchsorted(way, rng.uniform(0.0, way[-1], rows // 2))
+            evenly = rng.choice(len(chosen), rows - rows // 2, replace=False)
+            chosen = np.unique(np.concatenate([along, evenly]))
         X, Y, owner = [], [], []
         for i, run in enumerate(runs):
             mine = chosen[(chosen >= offsets[i]) & (chosen < offsets[i + 1])] - offsets[i]
@@ -154,22 +187,36 @@ class History:
             owner.append(np.full(len(mine), i))
         return Dataset(np.concatenate(X), np.concatenate(Y), self.features, self.targets, run=np.concatenate(owner))
 
+    def _way(self, runs: Sequence[Dataset]) -> Array:
+        """Return how far each step of the runs goes: |change| over range, summed over signals, outputs and filters."""
+        paths = [np.hstack([run.X, run.Y, self.filtered(self.driving(run.X, run.Y))]) for run in runs]
+        low = np.min([path.min(axis=0) for path in paths], axis=0)
+        span = np.maximum(np.max([path.max(axis=0) for path in paths], axis=0) - low, 1e-300)
+        return np.concatenate(
+            [np.sum(np.abs(np.diff(path, axis=0, prepend=path[:1])) / span, axis=1) for path in paths]
+        )
+
     def rows(self, u: Array, y: Array, at: NDArray[np.int64]) -> tuple[Array, Array]:
         """Return features (n, n_features) and targets (n, n_targets) of one run at the instants `at` (n,)."""
         columns = [u[at]]
-        for values, lags in ((u, self.input_lags), (y, self.output_lags)):
+        shown = y[:, : len(self.outputs)]
+        for values, lags in ((u, self.input_lags), (shown, self.output_lags)):
             columns += [np.where((at >= lag)[:, None], values[np.maximum(at - lag, 0)], 0.0) for lag in _up_to(lags)]
         driving = self.driving(u, y)
         z = self.filtered(driving)
         if self.filters:
             columns.append(np.where((at >= 1)[:, None], z[np.maximum(at - 1, 0)], 0.0))
-        products = [i for i, f in enumerate(self.filters) if len(f.factors) > 1]
-        return np.column_stack(columns), np.column_stack([y[at], driving[at][:, products]])
+        learned = [i for i, f in enumerate(self.filters) if f.learned]
+        return np.column_stack(columns), np.column_stack([shown[at], driving[at][:, learned]])
 
     def driving(self, u: Array, y: Array) -> Array:
-        """Return the signal (n, n_filters) each filter follows."""
-        column = dict(zip([p.name for p in (*self.signals, *self.outputs)], np.hstack([u, y]).T, strict=True))
-        parts = [np.prod([column[name] for name in f.factors], axis=0) for f in self.filters]
+        """Return the signal (n, n_filters) each filter follows; y holds outputs and hidden signals."""
+        names = [p.name for p in (*self.signals, *self.outputs, *self.hidden)]
+        column = dict(zip(names, np.hstack([u, y]).T, strict=True))
+        parts = []
+        for f, a in zip(self.filters, self.poles, strict=True):
+            v = np.prod([column[name] for name in f.factors], axis=0)
+            parts.append((v - a * np.append(0.0, v[:-1])) / (1.0 - a) if isinstance(f, State) else v)
         return np.column_stack(parts) if parts else np.empty((len(u), 0))
 
     def filtered(self, driving: Array) -> Array:
@@ -183,7 +230,8 @@ class History:
 
     def check(self, data: Dataset) -> None:
         """Refuse data whose columns are not the signals and outputs, in their order."""
-        for what, want, got in (("inputs", self.signals, data.inputs), ("outputs", self.outputs, data.outputs)):
+        outputs = (*self.outputs, *self.hidden)
+        for what, want, got in (("inputs", self.signals, data.inputs), ("outputs", outputs, data.outputs)):
             if tuple(want) != tuple(got):
                 raise ConfigError(
                     f"Data for a model with memory must have the {what} {_names(want)}, got {_names(got)}."

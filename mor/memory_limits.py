@@ -38,7 +38,7 @@ def memory_limits(
         else (np.broadcast_to(np.asarray(b, float), (n_u,)) for b in domain)
     )  # fmt: skip
     if bounds is None:
-        y_low, y_high = widened(train.Y.min(axis=0), train.Y.max(axis=0))
+        y_low, y_high = widened(train.Y[:, :n_y].min(axis=0), train.Y[:, :n_y].max(axis=0))
     else:
         y_low, y_high = (np.broadcast_to(np.asarray(b, float), (n_y,)) for b in bounds)
     z_low, z_high = np.zeros(len(history.filters)), np.zeros(len(history.filters))
@@ -78,10 +78,11 @@ def distinct(data: Dataset, besides: Dataset | None = None) -> Dataset:
 
 def free_run_error(model: Memory, data: Dataset) -> float:
     """Return the NRMSE of the free runs over all trajectories of `data`: the worst of the outputs."""
-    n_y = len(data.outputs)
-    wrong, size = np.zeros(n_y), np.zeros(n_y)
+    names = [p.name for p in model.outputs]
+    at = [names.index(p.name) for p in data.outputs]
+    wrong, size = np.zeros(len(at)), np.zeros(len(at))
     for run in split_runs(data):
-        y = model.rollout(run.X)[:, :n_y]
+        y = model.rollout(run.X)[:, at]
         wrong += np.sum((y - run.Y) ** 2, axis=0)
         size += np.sum(run.Y**2, axis=0)
     return float(np.sqrt(np.max(wrong / size)))

@@ -78,6 +78,7 @@ def fit_ffnn(
     config: FfnnConfig | None = None,
     *,
     domain: tuple[ArrayLike, ArrayLike] | None = None,
+    importance: ArrayLike | None = None,
     folder: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: bool = False,
@@ -86,13 +87,14 @@ def fit_ffnn(
 
     `valid` ranks the restarts (and stops adam early); without it the lm trainer ranks by its own noise estimate
     E_D / (N - gamma). `domain` = (lower, upper) of the inputs, scaled to [-1, 1]; default: the extent of `train`.
+    `importance` (n_out,) lets some outputs count less than others (1).
     `folder` takes checkpoints and logs (restart_<k>/metrics.csv, TensorBoard events); `resume=True` goes on with a fit
     that was interrupted there, to the same bits as if it never had been. The facts of the fit are in `Ffnn.origin`.
     """
     config = config or FfnnConfig()
     if valid is None and config.trainer == "adam":
         raise ConfigError("valid of a fit with trainer 'adam' must be given: it decides when to stop.")
-    data = scale(train, valid, domain)
+    data = scale(train, valid, domain, importance)
     layout = data.layout(config.hidden, config.activation)
     if data.Y.size < layout.size:
         warnings.warn(

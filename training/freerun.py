@@ -111,7 +111,7 @@ class Recursion:
         for j, (f, a) in enumerate(zip(h.filters, h.poles, strict=True)):
             row = n_lag + j
             shift[row, row] = a
-            if len(f.factors) > 1:
+            if f.learned:
                 drive[row, extra] = 1.0 - a
                 extra += 1
             elif f.of in names_u:

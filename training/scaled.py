@@ -81,8 +81,16 @@ def to_unit(rows: Array, lower: Array, upper: Array) -> Array:
     return unit
 
 
-def scale(train: Samples, valid: Samples | None, domain: tuple[ArrayLike, ArrayLike] | None = None) -> Scaled:
-    """Check both sets and scale them; `domain` = (lower, upper) of the inputs, the extent of `train` when None."""
+def scale(
+    train: Samples,
+    valid: Samples | None,
+    domain: tuple[ArrayLike, ArrayLike] | None = None,
+    importance: ArrayLike | None = None,
+) -> Scaled:
+    """Check both sets and scale them; `domain` = (lower, upper) of the inputs, the extent of `train` when None.
+
+    An output of `importance` c < 1 spans only [-c, c], so that its errors count c^2 times as much as those of others.
+    """
     problems = _problems(train, valid)
     if problems:
         raise ConfigError.from_problems("Data for a network", problems)
@@ -95,6 +103,9 @@ def scale(train: Samples, valid: Samples | None, domain: tuple[ArrayLike, ArrayL
             f"got {np.asarray(lower).tolist()} and {np.asarray(upper).tolist()}."
         )
     low, high = Y.min(axis=0), Y.max(axis=0)
+    if importance is not None:
+        middle, half = 0.5 * (low + high), 0.5 * (high - low) / np.asarray(importance, np.float64)
+        low, high = middle - half, middle + half
 
     X_valid = np.empty((0, X.shape[1])) if valid is None else np.asarray(valid.X, np.float64)
     Y_valid = np.empty((0, Y.shape[1])) if valid is None else np.asarray(valid.Y, np.float64)

@@ -3,56 +3,106 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
 from mor.dataset import Dataset
 from mor.excitation import Channel, operating_range
-from mor.history import Filter, History
-from mor.models.motorcycle.brake import brake
+from mor.history import Filter, History, State
+from mor.models.motorcycle.brake import brake, brake_rhs
 from mor.models.motorcycle.brake_map import TOP_FORCE, TOP_SPEED
-from rt_runtime.checks import one_of
+from mor.ode import ode
+from mor.ports import Port
+from mor.substructures.differential import OdeSubstructure
+from rt_runtime.checks import Floats, one_of
 
 HYDRAULIC_LAGS = (0.02, 0.08)
 """Time constants in s of the memory of the lever force: of the line, and of the caliper behind its restrictor."""
 
+CREEP = 10.0
+"""How far in rpm the wheel may turn backwards: a motorcycle at rest on an uneven road does so a little."""
+
 
 def brake_channels(side: str) -> tuple[Channel, Channel]:
     """Return how lever force and wheel speed may move: each over its sampled range, the lever in 30 ms to 8 s, the
-    wheel in 1.5 s to 12 s with the tremble of an uneven road on top."""
+    wheel in 1.5 s to 12 s with the tremble of an uneven road on top; both often near rest, where pads close their gap
+    and friction sets in."""
     one_of(side, "side", "brake_channels", ("front", "rear"))
     force, speed = brake(side).inputs
     return (
         Channel(force.name, 0.0, TOP_FORCE, force.unit, fastest=0.03, at_rest=0.15, near_rest=0.3),
-        Channel(speed.name, 0.0, TOP_SPEED[side], speed.unit, fastest=1.5, slowest=12.0, ripple=15.0),
+        Channel(
+            speed.name, -CREEP, TOP_SPEED[side], speed.unit, fastest=1.5, slowest=12.0, near_rest=0.3, ripple=15.0
+        ),
     )
 
 
-def sample_runs(side: str, seeds: Sequence[int], *, duration: float = 60.0, dt: float = 1e-4) -> Dataset:
+def brake_domain(side: str) -> tuple[Floats, Floats]:
+    """Return lower and upper bounds of lever force and wheel speed in these runs, for a fit."""
+    channels = brake_channels(side)
+    return np.array([c.lower for c in channels]), np.array([c.upper for c in channels])
+
+
+def sample_runs(
+    side: str, seeds: Sequence[int], *, duration: float = 60.0, dt: float = 1e-4, volume: bool = False
+) -> Dataset:
     """Simulate the full-order brake over its operating range, one run of `duration` seconds a seed, from rest.
 
-    Rows follow each other every `dt` seconds; inputs (F_br, w), output the torque, `run` counts the seeds.
+    Rows follow each other every `dt` seconds; inputs (F_br, w), output the torque, with `volume` also the fluid volume
+    that has gone into the caliper, in cm3. `run` counts the seeds.
     """
-    part = brake(side)
+    part = _observed(side) if volume else brake(side)
     names = [port.name for port in part.inputs]
+    shown = [port.name for port in part.outputs]
     X, Y = [], []
     for seed in seeds:
         drive = operating_range(brake_channels(side), duration=duration, rate=1.0 / dt, seed=seed)
         rows = np.column_stack([drive[name].values for name in names])
         X.append(rows)
-        Y.append(part.simulate(rows, dt=dt)[part.outputs[0].name])
+        Y.append(part.simulate(rows, dt=dt).select(shown).values)
     run = np.repeat(np.arange(len(X)), [len(rows) for rows in X])
     return Dataset(np.concatenate(X), np.concatenate(Y), part.inputs, part.outputs, run=run)
 
 
-def brake_history(side: str, *, dt: float = 1e-4) -> History:
-    """Return the memory of a brake: the lever force through the hydraulics, and the friction power in the disc.
+def brake_history(side: str, *, dt: float = 1e-4, volume: bool = False) -> History:
+    """Return the memory of a brake: filters of the lever force, and the friction power in the disc.
 
-    The disc forgets its heat with the time constant C_d / cooling.
+    With `volume` the fluid volume in the caliper takes the place of the filters, as a state of the reduced model:
+    behind its restrictor the caliper fills at a pace that depends on how full it is (the pads first close their gap),
+    which no fixed filter follows. R C is its time constant once the pads touch. The disc forgets its heat with
+    C_d / cooling.
     """
-    part = brake(side)
+    part = _observed(side)
     values = part.parameter_values()
-    force, speed = part.inputs
-    power = f"{part.outputs[0].name}*{speed.name}"
-    filters = (*(Filter(force.name, lag) for lag in HYDRAULIC_LAGS), Filter(power, values["C_d"] / values["cooling"]))
-    return History(part.inputs, part.outputs, dt, filters=filters)
+    power = f"{part.outputs[0].name}*{part.inputs[1].name}"
+    heat = Filter(power, values["C_d"] / values["cooling"])
+    torque, filled = part.outputs
+    if volume:
+        state = State(filled.name, values["R"] * values["C"])
+        return History(part.inputs, (torque,), dt, filters=(state, heat), hidden=(filled,))
+    lags = [Filter(part.inputs[0].name, lag) for lag in HYDRAULIC_LAGS]
+    return History(part.inputs, (torque,), dt, filters=(*lags, heat))
+
+
+@cache
+def _observed(side: str) -> OdeSubstructure:
+    """Return the brake with the volume C p_c + A_c x_c of fluid in its caliper as a second output."""
+    from numba import njit
+
+    plain = brake(side)
+    rhs = njit(brake_rhs)
+
+    def observed_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
+        rhs(t, x, u, p, dx, y)
+        y[1] = 1e6 * (p[10] * x[4] + p[11] * x[5])
+
+    system = ode(
+        states=plain.system.states,
+        inputs=plain.inputs,
+        outputs=(*plain.outputs, Port(f"V_{plain.outputs[0].name.removeprefix('tau_')}", "cm3")),
+        parameters=plain.parameters,
+        initial=dict(zip([s.name for s in plain.system.states], plain.system.initial, strict=True)),
+        name=plain.name,
+    )(observed_rhs)
+    return OdeSubstructure(system, substeps=plain.substeps, points=plain.points)

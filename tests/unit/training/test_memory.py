@@ -15,6 +15,7 @@ from mor.ports import Port
 from rt_runtime.errors import ConfigError
 from training import FfnnConfig, MemoryConfig, fit_ffnn, fit_ffnn_memory, free_run_error, select_history
 from training.freerun import Recursion
+from training.memory import _IMPORTANCE
 from training.scaled import scale, to_unit
 
 U = (Port("F", "N"), Port("w", "rad/s"))
@@ -86,7 +87,9 @@ def test_the_one_step_map_does_what_the_history_says(name: str) -> None:
     features = [[p.name for p in model.step.inputs].index(p.name) for p in history.features]
     domain = tuple(b[features] for b in model.domain)
     kept = distinct(rows)
-    net = fit_ffnn(kept, distinct(history.table(valid, rows=300, seed=1), kept), config.network, domain=domain)
+    check = distinct(history.table(valid, rows=300, seed=1), kept)
+    importance = [1.0] + [_IMPORTANCE] * len(history.sources)
+    net = fit_ffnn(kept, check, config.network, domain=domain, importance=importance)
     inside = (model.domain[0][features], model.domain[1][features])
     y, z = np.zeros((300 + 2, 1)), np.zeros((301, len(history.filters)))
     past_u = np.vstack([np.zeros((1, 2)), u])
@@ -117,7 +120,7 @@ def test_filters_follow_lag_and_fade_on_unseen_runs() -> None:
 def test_training_in_free_run_beats_training_one_step_ahead() -> None:
     train, valid = lagging_brake(6, 0), lagging_brake(2, 1)
     network = FfnnConfig(hidden=(6,), restarts=1, iterations=60)
-    history = History(U, Y, DT, input_lags=1, output_lags=1)
+    history = History(U, Y, DT, input_lags=1, output_lags=2)
     one_step, free = (
         fit_ffnn_memory(train, valid, history, MemoryConfig(network, rows=800, iterations=n, horizon=100, segments=60))
         for n in (0, 40)

@@ -1,0 +1,79 @@
+"""`hmor validate`: judge the reduced model of a study on data it has not seen."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def run(path: Path) -> dict[str, Any]:
+    """Judge the model of a study file, draw the pictures, and return the table as plain values."""
+    from hmor.fitting import full_order, load_model, split, study_data
+    from hmor.study import load_study
+    from mor import validate
+
+    study = load_study(path)
+    section = study.validate_
+    model = load_model(study)
+    train, _, test = split(study, study_data(study)[0])
+    data = test if section.data is None else study_data(study, section.data)[0]
+    against = full_order(study, model) if section.against else None
+    found = validate(model, data, against=against, training=train)
+    drawn = _pictures(model, data, study.folder / f"{study.study.name}.validation") if section.pictures else []
+    worst = found.worst()
+    return {
+        "study": study.study.name,
+        "model": str(study.model_file()),
+        "rows": len(data),
+        **found.to_dict(),
+        "worst_nrmse": worst,
+        "max_nrmse": section.max_nrmse,
+        "passed": section.max_nrmse is None or worst <= section.max_nrmse,
+        "pictures": [str(p) for p in drawn],
+        "text": str(found),
+    }
+
+
+def _pictures(model: Any, data: Any, folder: Path) -> list[Path]:
+    from mor import pictures
+    from mor.history import split_runs
+    from mor.memory import Memory
+
+    folder.mkdir(parents=True, exist_ok=True)
+    if isinstance(model, Memory):
+        return [pictures.save(pictures.free_run(model, split_runs(data)[0]), folder / "free_run.png")]
+    drawn = [pictures.save(pictures.parity(model, data), folder / "parity.png")]
+    if len(data.inputs) > 1:
+        drawn.append(pictures.save(pictures.error_map(model, data), folder / "error_map.png"))
+    return drawn
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the app."""
+
+    @app.command("validate")
+    def command(
+        study: Annotated[Path, typer.Argument(help="Study file (TOML) with a section [train].")],
+        as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+    ) -> None:
+        """Judge the fitted model on samples it has not seen; fails when it is worse than [validate] max_nrmse."""
+        from rich.console import Console
+
+        with contextlib.redirect_stdout(sys.stderr), Console(stderr=True).status("validating"):
+            result = run(study)
+        text = result.pop("text")
+        print(json.dumps(result, indent=2) if as_json else text)
+        for picture in [] if as_json else result["pictures"]:
+            print(f"picture {picture}")
+        if not result["passed"]:
+            print(
+                f"hmor: NRMSE of {result['model']} must be at most {result['max_nrmse']:g}, "
+                f"got {result['worst_nrmse']:.4g}; sample more, or choose another model.",
+                file=sys.stderr,
+            )
+            raise typer.Exit(1)
