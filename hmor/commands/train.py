@@ -55,7 +55,7 @@ def register(app: typer.Typer) -> None:
         if result["candidates"]:
             table = Table(title="candidates", title_justify="left")
             for head in result["candidates"][0]:
-                table.add_column(head)
+                table.add_column(head.replace("_", " "))
             for row in result["candidates"]:
                 table.add_row(*(f"{v:.4g}" if isinstance(v, float) else str(v) for v in row.values()))
             Console().print(table)

@@ -7,7 +7,7 @@ import pytest
 
 from mor.history import split_runs
 from mor.models.motorcycle.brake import brake
-from mor.models.motorcycle.brake_runs import brake_channels, brake_history, sample_runs
+from mor.models.motorcycle.brake_runs import brake_channels, brake_domain, brake_history, sample_runs
 from rt_runtime.errors import ConfigError
 
 
@@ -18,7 +18,19 @@ def test_runs_are_those_of_the_full_order_brake() -> None:
     assert [len(run) for run in runs] == [10_001, 10_001]
     np.testing.assert_array_equal(runs[1].Y[:, 0], brake("rear").simulate(runs[1].X, dt=1e-4)["tau_rw"])
     assert not np.array_equal(runs[0].X, runs[1].X)
-    assert np.all(data.X >= 0.0) and np.all(data.X <= [50.0, 470.0])
+    lower, upper = brake_domain("rear")
+    assert np.all(data.X >= lower) and np.all(data.X <= upper)
+    assert lower.tolist() == [0.0, -10.0] and upper.tolist() == [50.0, 470.0]
+
+
+def test_the_volume_in_the_caliper_can_be_watched() -> None:
+    plain, watched = (sample_runs("front", (2,), duration=1.0, volume=v) for v in (False, True))
+    assert [(p.name, p.unit) for p in watched.outputs] == [("tau_fw", "Nm"), ("V_fw", "cm3")]
+    np.testing.assert_array_equal(watched.Y[:, 0], plain.Y[:, 0])
+    values = brake("front").parameter_values()
+    gap = 1e6 * values["A_c"] * values["gap"]
+    braking = plain.Y[:, 0] > 1.0
+    assert braking.any() and watched.Y[braking, 1].min() > gap > 0.01
 
 
 def test_memory_is_hydraulics_and_heat() -> None:
@@ -27,6 +39,8 @@ def test_memory_is_hydraulics_and_heat() -> None:
     values = brake("front").parameter_values()
     assert history.filters[-1].time_constant == values["C_d"] / values["cooling"] > 60.0
     assert history.dt == 1e-3 and history.feedback
+    state = brake_history("front", volume=True)
+    assert [f.of for f in state.filters] == ["V_fw", "tau_fw*w_fw"] and [p.name for p in state.hidden] == ["V_fw"]
 
 
 def test_sides_are_two() -> None:

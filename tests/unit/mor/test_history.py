@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mor.dataset import Dataset
-from mor.history import Filter, History, split_runs
+from mor.history import Filter, History, State, split_runs
 from mor.ports import Port
 from rt_runtime.errors import ConfigError
 
@@ -91,3 +91,33 @@ def test_sentences_of_a_filter_and_of_data() -> None:
     data.Y[2] = np.nan
     with pytest.raises(ConfigError, match="Data for a model with memory must be finite"):
         history.table(data)
+
+
+def test_a_state_is_driven_so_that_it_is_what_it_follows() -> None:
+    hidden = (Port("V", "cm3"),)
+    history = History(U, Y, 0.1, filters=(State("V", 0.3), Filter("F", 0.5)), hidden=hidden)
+    rng = np.random.default_rng(1)
+    u, y = rng.normal(size=(9, 2)), rng.normal(size=(9, 2))
+    driving = history.driving(u, y)
+    np.testing.assert_allclose(history.filtered(driving)[:, 0], y[:, 1], rtol=1e-12)
+    a = np.exp(-0.1 / 0.3)
+    np.testing.assert_allclose(driving[1:, 0], (y[1:, 1] - a * y[:-1, 1]) / (1.0 - a), rtol=1e-12)
+    assert [p.name for p in history.states] == ["V", "F_f2"] and history.feedback
+    assert [p.name for p in history.targets] == ["tau", "V_drive"]
+    features, targets = history.rows(u, y, np.array([4]))
+    np.testing.assert_allclose(features[0], [*u[4], y[3, 1], history.filtered(driving)[3, 1]], rtol=1e-12)
+    np.testing.assert_allclose(targets[0], [y[4, 0], driving[4, 0]], rtol=1e-12)
+
+
+def test_a_state_must_be_hidden() -> None:
+    with pytest.raises(ConfigError, match=r"State 'tau' must be one of the hidden signals \(V\)"):
+        History(U, Y, 0.1, filters=(State("tau", 0.3),), hidden=(Port("V"),))
+
+
+def test_rows_lie_where_something_happens() -> None:
+    """A quick ramp in a long rest: half of the rows over time, half along the way."""
+    force = np.interp(np.arange(10_000), [0, 5000, 5020, 10_000], [0.0, 0.0, 50.0, 50.0])
+    X = np.column_stack([force, np.ones(10_000)])
+    table = History(U, Y, 0.01, filters=(Filter("F", 0.05),)).table(Dataset(X, force, U, Y), rows=400, seed=0)
+    moving = (table.X[:, 0] > 0.0) & (table.X[:, 0] < 50.0)
+    assert moving.sum() > 15
