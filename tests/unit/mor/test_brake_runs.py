@@ -19,7 +19,7 @@ def test_runs_are_those_of_the_full_order_brake() -> None:
     np.testing.assert_array_equal(runs[1].Y[:, 0], brake("rear").simulate(runs[1].X, dt=1e-4)["tau_rw"])
     assert not np.array_equal(runs[0].X, runs[1].X)
     lower, upper = brake_domain("rear")
-    assert np.all(data.X >= lower) and np.all(data.X <= upper)
+    assert np.all(lower <= data.X) and np.all(upper >= data.X)
     assert lower.tolist() == [0.0, -10.0] and upper.tolist() == [50.0, 470.0]
 
 
