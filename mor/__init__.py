@@ -1,5 +1,6 @@
 """Describe full-order models, sample them, fit reduced models and judge them."""
 
+from mor.bootstrap import bootstrap as bootstrap
 from mor.campaign import QuantityModel as QuantityModel
 from mor.campaign import SimulationModel as SimulationModel
 from mor.campaign import Store as Store
