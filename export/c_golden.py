@@ -39,9 +39,11 @@ def c_main(form: Form, golden: Golden, precision: str, tolerance: float) -> str:
             state[i] = golden_x[k][{n_in} + i];
 """
     take = f"""\
-            for (i = 0; i < {n_state}; ++i)
-                state[i] = x[{n_in} + i];
+        for (i = 0; one_step && i < {n_state}; ++i)
+            state[i] = x[{n_in} + i];
 """
+    width = f"one_step ? {n_in + n_state} : {n_in}" if n_state else str(n_in)
+    index = "    int i;\n" if n_state else "    (void)one_step;\n"
     return f"""\
 /* Replays the golden vectors of model {name}: cc -std=c99 -O2 {name}.c {name}_main.c -lm && ./a.out */
 #include "{name}.h"
@@ -71,12 +73,10 @@ static double difference(const {t.name} *got, const double *expected, const doub
 static int answer(int one_step)
 {{
     {t.name} x[{n_in + n_state}], y[{n_out}], state[{max(1, n_state)}];
-    const size_t width = one_step ? {n_in + n_state} : {n_in};
-    {"int i;" if n_state else ""}
-    {name}_reset(state);
+    const size_t width = {width};
+{index}    {name}_reset(state);
     while (fread(x, sizeof x[0], width, stdin) == width) {{
-{"        if (one_step) {" + chr(10) + take + "        }" if n_state else ""}
-        {name}_step(x, state, y);
+{take if n_state else ""}        {name}_step(x, state, y);
         if (fwrite(y, sizeof y[0], {n_out}, stdout) != {n_out})
             return 2;
     }}

@@ -9,6 +9,15 @@ from export.forms import Dense, Form, Polynomial, Tree
 from export.onnx_graph import TINY
 from mor.ports import Port
 
+DENSE = """\
+/* h_0 = x, h_l = a(weights_l h_{l-1} + biases_l), y = weights_L h_{L-1} + biases_L + skip x (where there is a skip);
+ * the scaling of inputs and outputs is inside the first and the last layer. */"""
+POLYNOMIAL = """\
+/* z_i = (x_i - location_i) / scale_i (of ln x_i where logarithm_i is 1), and of each input the orthonormal polynomials
+ * psi_0 = 1, psi_{k+1} = (a_k z + b_k) psi_k - c_k psi_{k-1}, (a, b, c) = recurrence, side by side in one table.
+ * y is a sum of products of psi, nested like Horner's rule: S = c + sum of psi_child S_child. Each row of walk says
+ * to which depth to return, which psi leads one deeper (-1: none), and where the psi of the leaves begin and end. */"""
+
 
 def c_header(form: Form, precision: str) -> str:
     """Return the header: sizes, the order of inputs and outputs with units, and the three functions."""
@@ -81,7 +90,8 @@ def c_source(form: Form, precision: str) -> str:
             t.array("bounds_upper", form.recursion.bounds[1]),
             t.array("initial", form.recursion.initial),
         ]
-    parts = [f'#include "{form.name}.h"\n\n#include <math.h>', *tables, body, _functions(form, t)]
+    equation = DENSE if isinstance(form.step, Dense) else POLYNOMIAL
+    parts = [f'{equation}\n#include "{form.name}.h"\n\n#include <math.h>', *tables, body, _functions(form, t)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -142,12 +142,14 @@ class ExportSection(Section):
 
     models: {name: file written by save()}, relative to the study file. bundle: folder of the bundle; by default the
     name of the study with .bundle. targets: "onnx" is always written, "c", "fmu" (FMI 2.0) and "fmu3" beside it.
+    validation: JSON file {name: results} that goes into the bundle.
     """
 
     models: dict[str, str] = Field(min_length=1)
     bundle: str | None = None
     targets: list[Literal["onnx", "c", "fmu", "fmu3"]] = Field(default=["onnx", "c", "fmu"], min_length=1)
     precision: Literal["float64", "float32"] = "float64"
+    validation: str | None = None
 
 
 class Study(Section):

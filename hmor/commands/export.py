@@ -28,6 +28,7 @@ def run(path: Path, *, overwrite: bool = False, check: bool = False) -> tuple[Bu
         study.export_bundle(),
         targets=section.targets,
         precision=section.precision,
+        validation=load_validation(study, models),
         provenance=provenance(study, models),
         overwrite=overwrite,
         seed=study.study.seed,
@@ -49,6 +50,24 @@ def load_models(study: Study) -> dict[str, ReducedModel]:
     if problems:
         raise ConfigError.from_problems("[export] of the study", problems)
     return models
+
+
+def load_validation(study: Study, models: dict[str, ReducedModel]) -> dict[str, Any]:
+    """Read how the models were judged: {name: results} from the file [export] names, nothing without one."""
+    from rt_runtime.errors import ConfigError
+
+    name = study.need("export", study.export).validation
+    if name is None:
+        return {}
+    try:
+        results = json.loads((study.folder / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"File '{name}' with the validation of [export] must be JSON, got: {error}.") from None
+    if not isinstance(results, dict) or not set(results) <= set(models):
+        raise ConfigError(
+            f"File '{name}' with the validation of [export] must be an object by model ({', '.join(models)})."
+        )
+    return results
 
 
 def provenance(study: Study, models: dict[str, ReducedModel]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -105,3 +106,21 @@ def test_problems_of_the_study(study: Path, tmp_path: Path, capfd: pytest.Captur
     err = capfd.readouterr().err
     for key in ("export.models", "export.targets.0", "export.precision"):
         assert f"Key '{key}'" in err
+
+
+def test_how_a_model_was_judged_goes_into_the_bundle(study: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    study.write_text(STUDY.replace('"fmu"', '"onnx"') + 'validation = "judged.json"\n')
+    judged = study.parent / "judged.json"
+    for text, problem in (
+        (None, "with the validation of \\[export\\] must be JSON, got: .*No such file"),
+        ("{", "with the validation of \\[export\\] must be JSON"),
+        ('{"side": {}}', r"must be an object by model \(front, rear\)"),
+        ("[]", r"must be an object by model \(front, rear\)"),
+    ):
+        if text is not None:
+            judged.write_text(text)
+        assert hmor("export", study) == 2
+        assert re.search(problem, capfd.readouterr().err)
+    judged.write_text('{"front": {"nrmse": 0.0042}}')
+    assert hmor("export", study) == 0
+    assert "result    nrmse: 0.0042" in capfd.readouterr().out
