@@ -62,6 +62,7 @@ from mor.stability import critical_delay as critical_delay
 from mor.structure import Structure as Structure
 from mor.substructure import Substructure as Substructure
 from mor.substructures import BlockSubstructure as BlockSubstructure
+from mor.substructures import BundleSubstructure as BundleSubstructure
 from mor.substructures import ExternalSubstructure as ExternalSubstructure
 from mor.substructures import LinearSubstructure as LinearSubstructure
 from mor.substructures import OdeSubstructure as OdeSubstructure

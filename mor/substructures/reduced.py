@@ -1,4 +1,4 @@
-"""Reduced models in the place of full-order ones."""
+"""Reduced models in the place of full-order ones: as fitted, or as exported."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from mor.memory import Memory
+from mor.ports import Port
 from mor.reduced import ReducedModel
 from mor.substructure import Substructure
-from rt_runtime import PythonBlock
+from rt_runtime import LoadedBundle, PythonBlock
 from rt_runtime._core import Block
 from rt_runtime.checks import Floats
 from rt_runtime.errors import ConfigError
@@ -19,8 +20,8 @@ from rt_runtime.errors import ConfigError
 class ReducedSubstructure(Substructure):
     """A fitted reduced model in place of a full-order one; a model with memory keeps its own step `dt`.
 
-    The block calls the model in the interpreter, which is right for offline runs and refused by a paced loop; there the
-    exported bundle runs in the native ROM block, which has the same ports and takes its place in `HybridModel.swap`.
+    The block calls the model in the interpreter, which is right for offline runs and refused by a paced loop; there
+    `BundleSubstructure` runs the exported model in the core, with the same ports.
     """
 
     kind = "reduced"
@@ -68,3 +69,35 @@ class ReducedSubstructure(Substructure):
         arrays = self.model.arrays()
         hashes = {name: hashlib.sha256(np.ascontiguousarray(a).tobytes()).hexdigest() for name, a in arrays.items()}
         return {"header": self.model.header(), "arrays": hashes}
+
+
+class BundleSubstructure(Substructure):
+    """An exported reduced model in the place of a full-order one: the engine executes its ONNX file, paced or not.
+
+    `model` names the model in the bundle (the only one when not given). `outputs` keeps the first so many outputs, for
+    a model with memory that puts out states of its memory behind them.
+    """
+
+    kind = "bundle"
+
+    def __init__(
+        self, name: str, bundle: LoadedBundle, model: str | None = None, *, outputs: int | None = None
+    ) -> None:
+        entry = bundle.block(model, outputs=outputs).model
+        ports = entry.outputs if outputs is None else entry.outputs[:outputs]
+        self._declare(name, [Port(p.name, p.unit) for p in entry.inputs], [Port(p.name, p.unit) for p in ports])
+        self._bundle, self._entry, self._outputs = bundle, entry, outputs
+
+    def _block(self, dt: float, values: dict[str, float], update: str, hold: str) -> Block:
+        own = self._entry.dt
+        if own is not None and abs(dt - own) > 1e-9 * own:
+            raise ConfigError(
+                f"dt of {self.of} must be that of its model, {own:g} s, got {dt:g} s; fit the model for this dt."
+            )
+        return self._bundle.block(self._entry.name, outputs=self._outputs)
+
+    def _ramps(self) -> bool:
+        return False
+
+    def _description(self) -> dict[str, Any]:
+        return {"bundle": self._bundle.hashes, "model": self._entry.name, "outputs": self._outputs}
