@@ -85,6 +85,24 @@ def test_the_stiff_mode_is_about_10_kHz_and_needs_three_sub_steps(side: str) -> 
         part.integrated_by("rk4", 2).block(dt=DT)
 
 
+@pytest.mark.parametrize(("side", "stiffest"), [("front", -2404 + 63912j), ("rear", -2316 + 63443j)])
+def test_stiffest_eigenvalue_is_the_stated_one(side: str, stiffest: complex) -> None:
+    eigenvalues = np.linalg.eigvals(brake(side).jacobian(*brake(side).points[0]))
+    assert eigenvalues[eigenvalues.imag.argmax()] == pytest.approx(stiffest, rel=1e-3)
+    assert brake(side).largest_step() == pytest.approx(45.4e-6, rel=0.01)
+
+
+def test_rosenbrock_follows_rk4_with_one_step_and_more_error() -> None:
+    n = 30_000
+    u = {"F_br": np.clip(np.arange(n) * DT * 10 - 3, 0, 50), "w_fw": 200.0}
+    exact, rk4, rosenbrock = (
+        brake("front").integrated_by(*method).simulate(u, dt=DT)["tau_fw"]
+        for method in (("rk4", 20), ("rk4", 3), ("rosenbrock", 1))
+    )
+    errors = [np.sqrt(np.sum((y - exact) ** 2) / np.sum(exact**2)) for y in (rk4, rosenbrock)]
+    assert errors[0] < 1e-5 and errors[0] < errors[1] < 1e-3
+
+
 def test_static_sample_of_the_published_design() -> None:
     data = sample_static("rear", lhs(brake_space("rear"), 200, seed=1))
     assert data.X.shape == (200, 2) and data.Y.shape == (200, 1)

@@ -84,6 +84,16 @@ def test_halving_the_step_changes_the_speed_by_less_than_a_thousandth() -> None:
         assert error < 1e-3, (name, error)
 
 
+def test_numbers_of_the_page_on_full_order_models() -> None:
+    result, fine = run(), run(5e-5)
+    assert 3.6 * result["v"].max() == pytest.approx(44.9, abs=0.1)
+    assert result.time[result["v"].argmax()] == pytest.approx(15.8, abs=0.2)
+    assert result.time[np.flatnonzero(result["v"] > 0.05)[-1]] == pytest.approx(28.3, abs=0.3)
+    assert (result["w_rw"].max(), result["w_fw"].max()) == (pytest.approx(387.2, abs=1), pytest.approx(399.2, abs=1))
+    change = np.sqrt(np.sum((result["v"] - fine["v"]) ** 2) / np.sum(fine["v"] ** 2))
+    assert 100 * change == pytest.approx(0.004, abs=0.001)
+
+
 def test_published_uncertain_parameters() -> None:
     space = parameter_space()
     published = {
