@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hmor.sample_section import TAKE
 from hmor.study import load_study
-from mor import FunctionModel, Normal, Uniform, halton, lhs, random_design, sobol
+from mor import FunctionModel, Normal, QuantityModel, Trajectory, Uniform, halton, lhs, random_design, sobol
 from rt_runtime.errors import ConfigError
 
 GOOD = """
@@ -74,6 +75,49 @@ def test_full_factorial(tmp_path: Path) -> None:
     assert len(study.sample_design()) == 6
 
 
+HYBRID = """
+[study]
+name = "ride"
+[sample]
+model = "mor.models.motorcycle.model:hybrid()"
+keep_runs = false
+[sample.quantities]
+v_max = {column = "v", take = "max", unit = "km/h", scale = 3.6}
+v_mean = {column = "v", take = "mean", unit = "km/h", scale = 3.6}
+[sample.parameters]
+M = {law = "uniform", mean = 300, std = 15, unit = "kg"}
+[sample.design]
+method = "lhs"
+n = 2
+"""
+
+
+def test_quantities_of_a_hybrid_model_that_is_made_by_a_function(tmp_path: Path) -> None:
+    model = load_study(write(tmp_path, HYBRID)).sample_model()
+    assert isinstance(model, QuantityModel) and model.name == "motorcycle"
+    assert [(p.name, p.unit) for p in model.outputs] == [("v_max", "km/h"), ("v_mean", "km/h")]
+    run = Trajectory([0.0, 1.0], [[1.0], [3.0]], ["v"])
+    assert [function(run) for function in model.functions.values()] == pytest.approx([10.8, 7.2])
+    assert not model.keep_run
+    assert len(set(model.identity()["quantities"].values())) == 2
+
+
+@pytest.mark.parametrize(
+    ("take", "value"),
+    [
+        ("max", 3.0),
+        ("min", -4.0),
+        ("mean", 0.0),
+        ("std", np.sqrt(26 / 3)),
+        ("last", 1.0),
+        ("peak", 4.0),
+        ("rms", np.sqrt(26 / 3)),
+    ],
+)
+def test_what_is_taken_from_a_column(take: str, value: float) -> None:
+    assert TAKE[take](np.array([3.0, -4.0, 1.0])) == pytest.approx(value)
+
+
 def test_all_problems_are_listed_with_their_keys(tmp_path: Path) -> None:
     text = """
 [study]
@@ -118,6 +162,7 @@ criterion = "maximin"
         ),
         ("brake_of_study:torque", "torque", 'must be "module:name", for example'),
         ("brake_of_study:torque", "brake_of_study:number", "must be a function or a model, got int"),
+        ("brake_of_study:torque", "brake_of_study:torque()", r"'brake_of_study:torque\(\)' cannot be made: TypeError"),
         ("F = {", "1F = {", "Name of a parameter must be letters"),
         ("timeout = 30", "timeout = -1", "Key 'sample.timeout' must be greater than 0, got -1"),
         ("n = 20", "", "Key 'sample.design': method lhs needs n."),
