@@ -141,11 +141,7 @@ def _description2(form: Form, token: str, sources: list[str]) -> ET.Element:
     listed = ET.SubElement(slave, "SourceFiles")
     for name in sources:
         ET.SubElement(listed, "File", name=name)
-    root.append(_units(form))
-    categories = ET.SubElement(root, "LogCategories")
-    for name in ("logStatusError", "logStatusWarning"):
-        ET.SubElement(categories, "Category", name=name)
-    _experiment(root, form)
+    _shared(root, form)
     variables = ET.SubElement(root, "ModelVariables")
     for reference, (port, causality, attributes) in enumerate(_variables(form), 1):
         scalar = ET.SubElement(
@@ -169,7 +165,12 @@ def _dependencies(form: Form) -> dict[str, str]:
     return {"dependencies": " ".join(references), "dependenciesKind": " ".join(["dependent"] * len(references))}
 
 
-def _experiment(root: ET.Element, form: Form) -> None:
+def _shared(root: ET.Element, form: Form) -> None:
+    """Append what both standards write alike: units, log categories, default experiment."""
+    root.append(_units(form))
+    categories = ET.SubElement(root, "LogCategories")
+    for name in ("logStatusError", "logStatusWarning"):
+        ET.SubElement(categories, "Category", name=name)
     step = {} if form.recursion is None else {"stepSize": repr(form.recursion.dt)}
     ET.SubElement(root, "DefaultExperiment", {"startTime": "0.0"} | step)
 
@@ -185,11 +186,7 @@ def _description3(form: Form, token: str, sources: list[str]) -> ET.Element:
     if form.recursion is not None:
         attributes["fixedInternalStepSize"] = repr(form.recursion.dt)
     ET.SubElement(root, "CoSimulation", attributes)
-    root.append(_units(form))
-    categories = ET.SubElement(root, "LogCategories")
-    for name in ("logStatusError", "logStatusWarning"):
-        ET.SubElement(categories, "Category", name=name)
-    _experiment(root, form)
+    _shared(root, form)
     variables = ET.SubElement(root, "ModelVariables")
     ET.SubElement(
         variables, "Float64", name="time", valueReference="0", causality="independent", variability="continuous"

@@ -13,6 +13,7 @@ from mor.campaign import Store
 from mor.campaign.store import is_store
 from mor.dataset import Dataset
 from mor.history import split_runs
+from mor.judging import Validation, validate
 from mor.memory import Memory
 from mor.reduced import ReducedModel
 from rt_runtime.errors import ConfigError
@@ -170,6 +171,14 @@ def load_model(study: Study) -> ReducedModel:
     if not path.is_file():
         raise ConfigError(f"Model {path} of the study does not exist; run hmor train first.")
     return ReducedModel.load(path)
+
+
+def judge(study: Study, model: ReducedModel, *, against: bool = False) -> tuple[Dataset, Validation]:
+    """Judge the model of a study on the data [validate] names, by default the test part of the split."""
+    file = study.validate_.data
+    train, _, test = split(study, study_data(study)[0])
+    data = test if file is None else study_data(study, file)[0]
+    return data, validate(model, data, against=full_order(study, model) if against else None, training=train)
 
 
 def full_order(study: Study, model: ReducedModel) -> Any:

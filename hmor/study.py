@@ -36,12 +36,14 @@ class StudySection(Section):
 class ExportSection(Section):
     """[export]: which fitted models are written, where, and for which hosts.
 
-    models: {name: file written by save()}, relative to the study file. bundle: folder of the bundle; by default the
-    name of the study with .bundle. targets: "onnx" is always written, "c", "fmu" (FMI 2.0) and "fmu3" beside it.
-    validation: JSON file {name: results} that goes into the bundle.
+    models: {name: file written by save()}, relative to the study file; left out, the model of [train] is written under
+    `name` and judged as [validate] says. bundle: folder of the bundle; by default the name of the study with .bundle.
+    targets: "onnx" is always written, "c", "fmu" (FMI 2.0) and "fmu3" beside it. validation: JSON file {name: results}
+    on the models, for the bundle.
     """
 
-    models: dict[str, str] = Field(min_length=1)
+    models: dict[str, str] | None = Field(default=None, min_length=1)
+    name: str = "model"
     bundle: str | None = None
     targets: list[Literal["onnx", "c", "fmu", "fmu3"]] = Field(default=["onnx", "c", "fmu"], min_length=1)
     precision: Literal["float64", "float32"] = "float64"
@@ -75,10 +77,13 @@ class Study(Section):
         sample = self.need("sample", self.sample)
         return self.folder / (sample.store or f"{self.study.name}.store")
 
+    def export_section(self) -> ExportSection:
+        """Return [export]; a study with [train] can do without."""
+        return self.need("export", self.export or (None if self.train is None else ExportSection()))
+
     def export_bundle(self) -> Path:
         """Return the folder of the bundle."""
-        export = self.need("export", self.export)
-        return self.folder / (export.bundle or f"{self.study.name}.bundle")
+        return self.folder / (self.export_section().bundle or f"{self.study.name}.bundle")
 
     def model_file(self) -> Path:
         """Return the file of the reduced model."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from rt_runtime.errors import ConfigError
 
 if TYPE_CHECKING:
     from export import Parity
@@ -21,7 +24,7 @@ def run(path: Path, *, overwrite: bool = False, check: bool = False) -> tuple[Bu
     from hmor.study import load_study
 
     study = load_study(path)
-    section = study.need("export", study.export)
+    section = study.export_section()
     models = load_models(study)
     bundle = write(
         models,
@@ -37,12 +40,15 @@ def run(path: Path, *, overwrite: bool = False, check: bool = False) -> tuple[Bu
 
 
 def load_models(study: Study) -> dict[str, ReducedModel]:
-    """Read the models [export] names; all that cannot be read are listed at once."""
+    """Read the models [export] names, or the one of [train]; all that cannot be read are listed at once."""
+    from hmor.fitting import load_model
     from mor.reduced import ReducedModel
-    from rt_runtime.errors import ConfigError
 
+    section = study.export_section()
+    if section.models is None:
+        return {section.name: load_model(study)}
     models, problems = {}, []
-    for name, file in study.need("export", study.export).models.items():
+    for name, file in section.models.items():
         try:
             models[name] = ReducedModel.load(study.folder / file)
         except ConfigError as error:
@@ -53,19 +59,30 @@ def load_models(study: Study) -> dict[str, ReducedModel]:
 
 
 def load_validation(study: Study, models: dict[str, ReducedModel]) -> dict[str, Any]:
-    """Read how the models were judged: {name: results} from the file [export] names, nothing without one."""
-    from rt_runtime.errors import ConfigError
-
-    name = study.need("export", study.export).validation
-    if name is None:
+    """Return how the models were judged: from the file [export] names, or the model of [train] on its test data."""
+    section = study.export_section()
+    if section.validation is not None:
+        return _read_validation(study.folder / section.validation, models)
+    if section.models is not None:
         return {}
+    from hmor.fitting import judge
+
     try:
-        results = json.loads((study.folder / name).read_text(encoding="utf-8"))
+        data, found = judge(study, models[section.name])
+    except ConfigError as error:
+        print(f"hmor: the bundle says nothing of errors: {error}", file=sys.stderr)
+        return {}
+    return {section.name: {"rows": len(data), "errors": found.errors}}
+
+
+def _read_validation(file: Path, models: dict[str, ReducedModel]) -> dict[str, Any]:
+    try:
+        results = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ConfigError(f"File '{name}' with the validation of [export] must be JSON, got: {error}.") from None
+        raise ConfigError(f"File '{file}' with the validation of [export] must be JSON, got: {error}.") from None
     if not isinstance(results, dict) or not set(results) <= set(models):
         raise ConfigError(
-            f"File '{name}' with the validation of [export] must be an object by model ({', '.join(models)})."
+            f"File '{file}' with the validation of [export] must be an object by model ({', '.join(models)})."
         )
     return results
 

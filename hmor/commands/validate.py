@@ -13,17 +13,13 @@ import typer
 
 def run(path: Path) -> dict[str, Any]:
     """Judge the model of a study file, draw the pictures, and return the table as plain values."""
-    from hmor.fitting import full_order, load_model, split, study_data
+    from hmor.fitting import judge, load_model
     from hmor.study import load_study
-    from mor import validate
 
     study = load_study(path)
     section = study.validate_
     model = load_model(study)
-    train, _, test = split(study, study_data(study)[0])
-    data = test if section.data is None else study_data(study, section.data)[0]
-    against = full_order(study, model) if section.against else None
-    found = validate(model, data, against=against, training=train)
+    data, found = judge(study, model, against=section.against)
     drawn = _pictures(model, data, study.folder / f"{study.study.name}.validation") if section.pictures else []
     worst = found.worst()
     return {

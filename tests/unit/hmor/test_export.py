@@ -14,6 +14,8 @@ import export.parity
 from export.parity import Parity
 from hmor.cli import main
 from tests.reference.exported_models import network, network_with_memory
+from tests.unit.hmor.test_train import STATIC
+from tests.unit.hmor.test_train import study as trained
 
 STUDY = """
 [study]
@@ -124,3 +126,24 @@ def test_how_a_model_was_judged_goes_into_the_bundle(study: Path, capfd: pytest.
     judged.write_text('{"front": {"nrmse": 0.0042}}')
     assert hmor("export", study) == 0
     assert "result    nrmse: 0.0042" in capfd.readouterr().out
+
+
+def test_the_model_of_a_study_is_written_with_its_errors(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = trained(tmp_path, STATIC, 'kind = "pce"\n')
+    assert hmor("export", path) == 2
+    assert "does not exist; run hmor train first" in capfd.readouterr().err
+    assert hmor("sample", path) == 0
+    assert hmor("train", path) == 0
+    capfd.readouterr()
+    assert hmor("export", path, "--json") == 0
+    content = json.loads(capfd.readouterr().out)
+    (model,) = content["models"]
+    assert (model["name"], model["kind"], model["c"] != []) == ("model", "pce", True)
+    assert model["validation"]["rows"] == 9 and model["validation"]["errors"][0]["nrmse"] < 0.05
+    assert content["provenance"]["sample"]["design"]["method"] == "lhs"
+    shutil.rmtree(tmp_path / "brake.store")
+    path.write_text(path.read_text() + '[export]\nname = "brake"\ntargets = ["onnx"]\nbundle = "again"\n')
+    assert hmor("export", path, "--json") == 0
+    out, err = capfd.readouterr()
+    assert "hmor: the bundle says nothing of errors: Store" in err
+    assert json.loads(out)["models"][0]["validation"] == {} and (tmp_path / "again" / "brake.onnx").is_file()
