@@ -84,9 +84,9 @@ class Study:
             finally:
                 done()
 
-        self.run({}, options)  # compiles once, before the threads start
+        first = one(0)  # compiles once, before the threads start
         with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-            results = list(pool.map(one, range(len(design))))
+            results = [first, *pool.map(one, range(1, len(design)))]
         return Stochastic(design, results)
 
 

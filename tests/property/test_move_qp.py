@@ -34,9 +34,9 @@ def optimality(h, f, lower, upper, x, multipliers, channels: int) -> tuple[float
     return gradient, outside, np.abs(active).max()
 
 
-def test_optimal_on_ten_thousand_random_problems() -> None:
+def test_optimal_on_ten_thousand_random_problems_and_equal_to_an_independent_solver() -> None:
     rng = np.random.default_rng(0)
-    worst, most = np.zeros(3), 0.0
+    worst, most, apart = np.zeros(3), 0.0, 0.0
     for _ in range(10_000):
         channels, moves = int(rng.integers(1, 4)), int(rng.integers(1, 11))
         h, f, lower, upper = problem(rng, channels, moves)
@@ -46,20 +46,10 @@ def test_optimal_on_ten_thousand_random_problems() -> None:
         assert status == QpStatus.optimal
         worst = np.maximum(worst, optimality(h, f, lower, upper, x, qp.multipliers, channels))
         most = max(most, iterations / (channels * moves))
+        apart = max(apart, np.abs(x - solve_moves(h, f, lower, upper, channels)).max())
     assert worst.max() < 1e-9
     assert most < 5
-
-
-def test_agrees_with_an_independent_solver() -> None:
-    rng = np.random.default_rng(1)
-    for _ in range(1000):
-        channels, moves = int(rng.integers(1, 4)), int(rng.integers(1, 11))
-        h, f, lower, upper = problem(rng, channels, moves)
-        qp = MoveQp(channels, moves)
-        qp.set_hessian(h)
-        np.testing.assert_allclose(
-            qp.solve(f, lower, upper)[0], solve_moves(h, f, lower, upper, channels), rtol=0, atol=2e-6
-        )
+    assert apart < 2e-6  # the other solver stops at 1e-6
 
 
 @given(st.integers(0, 10**6))
