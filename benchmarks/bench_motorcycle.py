@@ -21,15 +21,16 @@ RECORD = ["w_en", "tau_vd", "w_vd", "w_rw", "w_fw", "v", "x", "tau_en", "tau_rw"
 
 @cache
 def numba_motorcycle() -> Callable[[int], Floats]:
-    """The same right-hand sides, the same order of a tick and the same arithmetic, written as loops for numba."""
+    """The same right-hand sides, the same order of a tick and the same arithmetic, written as loops for numba.
+
+    Parameters are arguments, as they are in the loop: frozen into the code, numba folds them and gains about 15 %.
+    """
     from numba import njit
 
     parts = [body(), ecvt(), engine(), brake("rear"), brake("front")]
     f_body, f_ecvt, f_engine, f_brake, _ = (part.system.compiled for part in parts)
-    values = [np.array([p.value for p in part.parameters]) for part in parts]
-    starts = [part.initial() for part in parts]
-    p0, p1, p2, p3, p4 = values
-    s0, s1, s2, s3, s4 = starts
+    values = tuple(np.array([p.value for p in part.parameters]) for part in parts)
+    starts = tuple(part.initial() for part in parts)
     times, thr_table, force_table = scenario().time, scenario()["thr"].copy(), scenario()["F_br"].copy()
 
     @njit(error_model="numpy")
@@ -59,7 +60,7 @@ def numba_motorcycle() -> Callable[[int], Floats]:
         return values[at] + w * (values[at + 1] - values[at]), at
 
     @njit(error_model="numpy")
-    def run(ticks):  # type: ignore[no-untyped-def]
+    def run(ticks, p0, p1, p2, p3, p4, s0, s1, s2, s3, s4):  # type: ignore[no-untyped-def]
         x0, x1, x2, x3, x4 = s0.copy(), s1.copy(), s2.copy(), s3.copy(), s4.copy()
         u0, u1, u2, u3, u4 = np.zeros(3), np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2)
         y0, y1, y2, y3, y4 = np.zeros(5), np.zeros(2), np.zeros(1), np.zeros(1), np.zeros(1)
@@ -96,7 +97,7 @@ def numba_motorcycle() -> Callable[[int], Floats]:
                 row[7], row[8], row[9] = y2[0], y3[0], y4[0]
         return record
 
-    return run  # type: ignore[no-any-return]
+    return lambda ticks: run(ticks, *values, *starts)  # type: ignore[no-any-return]
 
 
 def whole(quick: bool) -> dict[str, object]:
@@ -122,6 +123,7 @@ def whole(quick: bool) -> dict[str, object]:
         "simulated_s": duration,
         "wall_s": min(wall),
         "real_time_factor": duration / min(wall),
+        "real_time_factor_by_cpu_time": duration / min(loop_time),
         "loop_cpu_s": min(loop_time),
         "plain_numba_cpu_s": min(numba_time),
         "loop_over_numba": min(loop_time) / min(numba_time),
