@@ -23,6 +23,7 @@ from mor.pce import Pce
 from mor.reduced import Array
 
 _KEPT = 20_000  # instants of all runs together that enter the least-squares problem
+_STEPS = 250_000  # instants that are run through for one slope: as many whole runs as they hold, at least one
 _DAMPING = 1e-8
 _FEWEST_STEPS = 6  # attempts at a smaller step before giving up
 
@@ -39,10 +40,10 @@ def refined(history: History, step: Pce, limits: Limits, train: Dataset, *, iter
             scaled = hessian + damping * np.diag(np.diag(hessian) + 1e-12 * np.trace(hessian) / len(hessian))
             move = np.linalg.solve(scaled, -gradient)
             trial = C + move.reshape(C.T.shape).T
-            found = problem(trial)
-            if np.isfinite(found[0]) and found[0] < error:
-                improved = found[0] < (1.0 - 1e-4) * error
-                C, (error, gradient, hessian) = trial, found
+            found = problem.error(trial)
+            if np.isfinite(found) and found < error:
+                improved = found < (1.0 - 1e-4) * error
+                C, (error, gradient, hessian) = trial, problem(trial)
                 damping = max(damping / 10.0, 1e-14)
                 break
             damping *= 30.0
@@ -51,44 +52,64 @@ def refined(history: History, step: Pce, limits: Limits, train: Dataset, *, iter
     return replace(step, coefficients=C)
 
 
+def drive_names(history: History) -> list[str]:
+    """Name what drives each filter: a target of the fit where it must be learned, else a signal or an output."""
+    learned = iter(history.sources)
+    return [next(learned).name if f.learned else f.of.strip() for f in history.filters]
+
+
 class _FreeRuns:
     """Squared error of all free runs as a function of the coefficients, with slope and Gauss-Newton matrix."""
 
     def __init__(self, history: History, step: Pce, limits: Limits, train: Dataset) -> None:
         self.step, self.limits = step, limits
         self.n_y = len(history.outputs)
-        self.runs = [(np.ascontiguousarray(r.X), np.ascontiguousarray(r.Y)) for r in split_runs(train)]
-        self.every = max(1, len(train) // _KEPT)
+        runs = split_runs(train)
+        enough = int(np.searchsorted(np.cumsum([len(r) for r in runs]), _STEPS, side="right"))
+        self.runs = [
+            (np.ascontiguousarray(r.X), np.ascontiguousarray(r.Y[:, : self.n_y])) for r in runs[: max(enough, 1)]
+        ]
+        steps = sum(len(u) for u, _ in self.runs)
+        self.every = max(1, steps // _KEPT)
         targets = [p.name for p in step.outputs]
         signals = [p.name for p in history.signals]
         # What drives each filter: column of the targets, or (beyond them) of the signals.
-        sources = ["_".join(f.factors) for f in history.filters]
         self.driver = np.array(
-            [targets.index(s) if s in targets else len(targets) + signals.index(s) for s in sources], dtype=np.int64
+            [targets.index(s) if s in targets else len(targets) + signals.index(s) for s in drive_names(history)],
+            dtype=np.int64,
         )
         self.poles = history.poles
         self.lags = history.input_lags, history.output_lags
-        variance = np.concatenate([np.var(train.Y, axis=0), np.ones(len(targets) - self.n_y)])
-        self.weight = 1.0 / (np.where(variance > 0.0, variance, 1.0) * len(train))
+        variance = np.var(train.Y[:, : self.n_y], axis=0)
+        self.weight = 1.0 / (np.where(variance > 0.0, variance, 1.0) * steps)
 
     def __call__(self, C: Array) -> tuple[float, Array, Array]:
         """Return error, gradient (n,) and Gauss-Newton matrix (n, n) for coefficients C (terms, targets), by target."""
         size = C.size
         gradient, hessian, error = np.zeros(size), np.zeros((size, size)), 0.0
-        s = self.step
         for u, y in self.runs:
-            kept = len(range(0, len(u), self.every))
-            residual, slope = np.empty((kept, self.n_y)), np.empty((kept, self.n_y, size))
-            _kernel()(
-                u, y, np.ascontiguousarray(C), s.indices, s.location, s.scale, s.recurrence, *self.limits.features,
-                *self.limits.outputs, self.driver, self.poles, *self.lags, self.n_y, self.every, residual, slope,
-            )  # fmt: skip
+            residual, slope = self._run(C, u, y, size)
             for o in range(self.n_y):
                 J, weight = slope[:, o], self.weight[o] * self.every
                 error += weight * float(residual[:, o] @ residual[:, o])
                 gradient += weight * (J.T @ residual[:, o])
                 hessian += weight * (J.T @ J)
         return error, gradient, hessian
+
+    def error(self, C: Array) -> float:
+        """Return the error alone, which costs far less than its slope."""
+        found = [self._run(C, u, y, 0)[0] for u, y in self.runs]
+        return float(sum(self.every * np.sum(self.weight * residual**2) for residual in found))
+
+    def _run(self, C: Array, u: Array, y: Array, size: int) -> tuple[Array, Array]:
+        """Run freely over one run: residuals (n, outputs) and their slopes (n, outputs, size), size 0 for none."""
+        s, kept = self.step, len(range(0, len(u), self.every))
+        residual, slope = np.empty((kept, self.n_y)), np.empty((kept, self.n_y, size))
+        _kernel()(
+            u, y, np.ascontiguousarray(C), s.indices, s.location, s.scale, s.recurrence, *self.limits.features,
+            *self.limits.outputs, self.driver, self.poles, *self.lags, self.n_y, self.every, residual, slope,
+        )  # fmt: skip
+        return residual, slope
 
 
 @cache
@@ -102,9 +123,9 @@ def _free_run(  # type: ignore[no-untyped-def]
     u, y, C, indices, location, scale, recurrence, x_low, x_high, y_low, y_high, driver, poles, n_ulag, n_ylag, n_y,
     every, residual, slope,
 ):  # fmt: skip
-    """Run freely; keep each `every`-th residual (n, n_y) and its slope (n, n_y, targets * terms)."""
+    """Run freely; keep each `every`-th residual (n, n_y) and its slope (n, n_y, targets * terms or 0 for none)."""
     n_u, (terms, targets), n_z = u.shape[1], C.shape, poles.size
-    n_x, size, degree = indices.shape[1], terms * targets, recurrence.shape[1]
+    n_x, size, degree = indices.shape[1], slope.shape[2], recurrence.shape[1]
     first_y, first_z = n_u * (1 + n_ulag), n_u * (1 + n_ulag) + n_y * n_ylag
     x, inside, free = np.zeros(n_x), np.zeros(n_x), np.zeros(n_x)
     dx = np.zeros((n_x, size))  # rows of inputs stay zero
@@ -136,7 +157,7 @@ def _free_run(  # type: ignore[no-untyped-def]
             for o in range(targets):
                 out[o] += C[n, o] * product
             for i in range(first_y, n_x):
-                if indices[n, i] > 0:
+                if size > 0 and indices[n, i] > 0:
                     rest = dpsi[i, indices[n, i]] / scale[i] * free[i]
                     for j in range(n_x):
                         if j != i:
@@ -149,8 +170,9 @@ def _free_run(  # type: ignore[no-untyped-def]
                 if partial[o, i] != 0.0:
                     for s in range(size):
                         dout[o, s] += partial[o, i] * dx[i, s]
-            for n in range(terms):
-                dout[o, o * terms + n] += value[n]
+            if size > 0:
+                for n in range(terms):
+                    dout[o, o * terms + n] += value[n]
             if o < n_y:
                 bounded = min(max(out[o], y_low[o]), y_high[o])
                 if bounded != out[o]:

@@ -16,7 +16,7 @@ from mor.memory import Memory, regressor_ports
 from mor.memory_limits import Limits, distinct, free_run_error, memory_limits
 from mor.pce import Pce
 from mor.pce_fit import fit_pce
-from mor.pce_freerun import refined
+from mor.pce_freerun import drive_names, refined
 from mor.reduced import Array
 from mor.space import ParameterSpace
 from rt_runtime.checks import whole
@@ -28,9 +28,10 @@ def fit_pce_memory(
     valid: Dataset,
     history: History,
     *,
-    method: str = "auto",
+    method: str = "omp",
     degree: int | Sequence[int] | None = None,
-    rows: int = 1000,
+    q: float | Sequence[float] | None = None,
+    rows: int = 2000,
     iterations: int = 10,
     domain: tuple[ArrayLike, ArrayLike] | None = None,
     bounds: tuple[ArrayLike, ArrayLike] | None = None,
@@ -39,7 +40,7 @@ def fit_pce_memory(
     """Fit an expansion that remembers `history` to trajectories and return it finished.
 
     `train` and `valid` hold whole trajectories (`run`), sampled every `history.dt` and starting from rest. `rows`
-    instants drawn by `seed` choose terms and coefficients one step ahead (`method` and `degree` as in `fit_pce`); where
+    instants drawn by `seed` choose terms and coefficients one step ahead (method, degree and q as in `fit_pce`); where
     outputs come back, up to `iterations` Gauss-Newton steps then fit the coefficients to whole free runs. The better of
     the two on the free runs of `valid` comes back. domain: (lower, upper) of the signals, default their extent in
     `train`; bounds: of the outputs, default their extent with a margin of 5 %, kept whatever comes in.
@@ -52,7 +53,7 @@ def fit_pce_memory(
     space = _space(history, limits)
     drawn = history.table(train, rows=rows, seed=seed)
     table = Dataset(np.clip(drawn.X, *limits.features), drawn.Y, drawn.inputs, drawn.outputs)
-    step = fit_pce(distinct(table), space, method=method, degree=degree)
+    step = fit_pce(distinct(table), space, method=method, degree=degree, q=q)
     first = assemble(history, step, limits)
     if not history.feedback or iterations == 0:
         return first
@@ -65,8 +66,8 @@ def select_pce_history(
     valid: Dataset,
     histories: Sequence[History],
     *,
-    method: str = "auto",
-    rows: int = 1000,
+    method: str = "omp",
+    rows: int = 2000,
     domain: tuple[ArrayLike, ArrayLike] | None = None,
     bounds: tuple[ArrayLike, ArrayLike] | None = None,
     seed: int = 0,
@@ -123,10 +124,10 @@ def assemble(history: History, step: Pce, limits: Limits) -> Memory:
     coefficients = np.zeros((len(indices), n_y + n_z))
     coefficients[:terms, :n_y] = step.coefficients[:, :n_y]
     targets = [p.name for p in step.outputs]
-    for j, (f, state, a) in enumerate(zip(history.filters, history.states, history.poles, strict=True)):
+    drives = drive_names(history)
+    for j, (source, state, a) in enumerate(zip(drives, history.states, history.poles, strict=True)):
         column = coefficients[:, n_y + j]
         _add_linear(column, step, terms, constant, features.index(f"{state.name}_lag1"), float(a))
-        source = f.factors[0] if len(f.factors) == 1 else "_".join(f.factors)
         if source in targets:
             column[:terms] += (1.0 - a) * step.coefficients[:, targets.index(source)]
         else:
