@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -18,7 +18,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Marginal:
+class Marginal(ABC):
     """The law of one parameter X, with its unit.
 
     A standard variable z belongs to X = location + scale z; `family` names the polynomials orthogonal to its law.
@@ -61,8 +61,9 @@ class Marginal:
             object.__setattr__(self, item.name, float(value))
         self._check()
 
+    @abstractmethod
     def _check(self) -> None:
-        raise ConfigError("Marginal is the base of the laws; use one of them, for example Uniform(0.0, 1.0).")
+        """Raise when the parameters, each finite, do not make a law."""
 
     def _positive(self, *names: str) -> None:
         for name in names:
@@ -76,33 +77,36 @@ class Marginal:
             )
 
     @property
+    @abstractmethod
     def _standard(self) -> tuple[float, float]:
         """Location and scale of the affine map from the standard variable."""
-        raise AssertionError
 
+    @abstractmethod
     def _ppf(self, q: FloatArray) -> FloatArray:
         """Quantile of the standard variable."""
-        raise AssertionError
 
+    @abstractmethod
     def _cdf(self, z: FloatArray) -> FloatArray:
-        raise AssertionError
+        """Distribution function of the standard variable inside its support."""
 
+    @abstractmethod
     def _log_pdf(self, z: FloatArray) -> FloatArray:
         """Logarithm of the density of the standard variable inside its support."""
-        raise AssertionError
 
+    @abstractmethod
     def _recurrence(self, degree: int) -> recurrence.Recurrence:
-        """Compute the recurrence from the density, on pieces from `_pieces`."""
-        z, weights = recurrence.discretise(self._log_pdf, self._pieces(degree))
-        return recurrence.stieltjes(z, weights, degree)
+        """Recurrence of the polynomials orthogonal to the standard variable."""
 
-    def _pieces(self, degree: int) -> list[tuple[float, float]]:
-        raise AssertionError
+    @abstractmethod
+    def _chaospy(self, chaospy: Any) -> Any:
+        """The law in the given module chaospy."""
 
     @property
     def distribution(self) -> Any:
         """The same law as a chaospy distribution."""
-        raise AssertionError
+        import chaospy
+
+        return self._chaospy(chaospy)
 
     def ppf(self, q: npt.ArrayLike) -> FloatArray:
         """Return the quantiles of X at probabilities `q` in [0, 1]."""
@@ -163,6 +167,24 @@ class Marginal:
         return cls.from_mean_std(mean, std_of(mean, cv, cls.__name__), unit=unit)
 
 
+class OpenBelow:
+    """A law without a lower bound."""
+
+    @property
+    def lower(self) -> float:
+        """-inf."""
+        return -math.inf
+
+
+class OpenAbove:
+    """A law without an upper bound."""
+
+    @property
+    def upper(self) -> float:
+        """Inf."""
+        return math.inf
+
+
 @lru_cache(maxsize=256)
 def _cached_recurrence(marginal: Marginal, degree: int) -> recurrence.Recurrence:
     return marginal._recurrence(degree)
@@ -181,13 +203,3 @@ def check_moments(mean: float, std: float, what: str, *, positive_mean: bool = F
         raise ConfigError(f"{what} from mean and std needs a finite mean and a positive std, got {mean:g}, {std:g}.")
     if positive_mean and mean <= 0:
         raise ConfigError(f"mean of {what} must be positive, got {mean:g}.")
-
-
-def tail(log_pdf: Callable[[FloatArray], FloatArray], start: float, sign: int, degree: int) -> float:
-    """Return where z^(2 degree + 2) times the density has fallen to nothing, going from `start` up (1) or down (-1)."""
-    z = start + sign * np.geomspace(1e-3, 1e100, 40001)
-    with np.errstate(over="ignore", invalid="ignore"):
-        level = log_pdf(z) + (2 * degree + 2) * np.log(np.maximum(np.abs(z), 1e-300))
-    top = int(np.nanargmax(level))
-    below = np.nonzero(~(level[top:] > level[top] - 90.0))[0]
-    return float(z[top + below[0]])

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special
 
 from mor import recurrence
-from mor.marginals.base import FloatArray, Marginal, check_moments, std_of
+from mor.marginals.base import FloatArray, Marginal, OpenAbove, OpenBelow, check_moments, std_of
 from rt_runtime.errors import ConfigError
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
@@ -54,11 +54,7 @@ class Uniform(Marginal):
     def _recurrence(self, degree: int) -> recurrence.Recurrence:
         return recurrence.legendre(degree)
 
-    @property
-    def distribution(self) -> Any:
-        """The same law as a chaospy distribution."""
-        import chaospy
-
+    def _chaospy(self, chaospy: Any) -> Any:
         return chaospy.Uniform(self.lower, self.upper)
 
     @classmethod
@@ -69,7 +65,7 @@ class Uniform(Marginal):
 
 
 @dataclass(frozen=True)
-class Normal(Marginal):
+class Normal(OpenBelow, OpenAbove, Marginal):
     """Normal with mean and std; z = (x - mean) / std with Hermite polynomials."""
 
     mean: float
@@ -79,16 +75,6 @@ class Normal(Marginal):
 
     def _check(self) -> None:
         self._positive("std")
-
-    @property
-    def lower(self) -> float:
-        """-inf."""
-        return -math.inf
-
-    @property
-    def upper(self) -> float:
-        """Inf."""
-        return math.inf
 
     @property
     def _standard(self) -> tuple[float, float]:
@@ -106,11 +92,7 @@ class Normal(Marginal):
     def _recurrence(self, degree: int) -> recurrence.Recurrence:
         return recurrence.hermite(degree)
 
-    @property
-    def distribution(self) -> Any:
-        """The same law as a chaospy distribution."""
-        import chaospy
-
+    def _chaospy(self, chaospy: Any) -> Any:
         return chaospy.Normal(self.mean, self.std)
 
     @classmethod
@@ -120,7 +102,7 @@ class Normal(Marginal):
 
 
 @dataclass(frozen=True)
-class LogNormal(Marginal):
+class LogNormal(OpenAbove, Marginal):
     """Lognormal: ln X is normal with mean mu and standard deviation sigma; z = x / exp(mu).
 
     The powers of z do not span all functions of it (the moment problem has several solutions), so that a polynomial
@@ -150,11 +132,6 @@ class LogNormal(Marginal):
         return 0.0
 
     @property
-    def upper(self) -> float:
-        """Inf."""
-        return math.inf
-
-    @property
     def _standard(self) -> tuple[float, float]:
         return 0.0, math.exp(self.mu)
 
@@ -171,11 +148,7 @@ class LogNormal(Marginal):
     def _recurrence(self, degree: int) -> recurrence.Recurrence:
         return recurrence.stieltjes_wigert(degree, self.sigma)
 
-    @property
-    def distribution(self) -> Any:
-        """The same law as a chaospy distribution."""
-        import chaospy
-
+    def _chaospy(self, chaospy: Any) -> Any:
         return chaospy.LogNormal(self.mu, self.sigma)
 
     @classmethod
@@ -230,11 +203,7 @@ class Beta(Marginal):
     def _recurrence(self, degree: int) -> recurrence.Recurrence:
         return recurrence.jacobi(degree, self.b - 1, self.a - 1)
 
-    @property
-    def distribution(self) -> Any:
-        """The same law as a chaospy distribution."""
-        import chaospy
-
+    def _chaospy(self, chaospy: Any) -> Any:
         return chaospy.Beta(self.a, self.b, self.lower, self.upper)
 
     @classmethod
@@ -257,7 +226,7 @@ class Beta(Marginal):
 
 
 @dataclass(frozen=True)
-class Gamma(Marginal):
+class Gamma(OpenAbove, Marginal):
     """Gamma with density (x - lower)^(shape-1) exp(-(x - lower)/scale); z = (x - lower)/scale, Laguerre polynomials."""
 
     shape: float
@@ -280,11 +249,6 @@ class Gamma(Marginal):
         return math.sqrt(self.shape) * self.scale
 
     @property
-    def upper(self) -> float:
-        """Inf."""
-        return math.inf
-
-    @property
     def _standard(self) -> tuple[float, float]:
         return self.lower, self.scale
 
@@ -300,11 +264,7 @@ class Gamma(Marginal):
     def _recurrence(self, degree: int) -> recurrence.Recurrence:
         return recurrence.laguerre(degree, self.shape)
 
-    @property
-    def distribution(self) -> Any:
-        """The same law as a chaospy distribution."""
-        import chaospy
-
+    def _chaospy(self, chaospy: Any) -> Any:
         return chaospy.Gamma(self.shape, self.scale, self.lower)
 
     @classmethod
@@ -315,7 +275,7 @@ class Gamma(Marginal):
 
 
 @dataclass(frozen=True)
-class Exponential(Marginal):
+class Exponential(OpenAbove, Marginal):
     """Exponential from `lower` with the given scale; z = (x - lower)/scale with Laguerre polynomials."""
 
     scale: float
@@ -337,11 +297,6 @@ class Exponential(Marginal):
         return self.scale
 
     @property
-    def upper(self) -> float:
-        """Inf."""
-        return math.inf
-
-    @property
     def _standard(self) -> tuple[float, float]:
         return self.lower, self.scale
 
@@ -357,11 +312,7 @@ class Exponential(Marginal):
     def _recurrence(self, degree: int) -> recurrence.Recurrence:
         return recurrence.laguerre(degree, 1.0)
 
-    @property
-    def distribution(self) -> Any:
-        """The same law as a chaospy distribution."""
-        import chaospy
-
+    def _chaospy(self, chaospy: Any) -> Any:
         return chaospy.Exponential(self.scale, self.lower)
 
     @classmethod

@@ -4,20 +4,46 @@ from __future__ import annotations
 
 import itertools
 import math
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import special
 
-from mor.marginals.base import FloatArray, Marginal, check_moments, std_of, tail
+from mor import recurrence
+from mor.marginals.base import FloatArray, Marginal, OpenAbove, OpenBelow, check_moments, std_of
 from rt_runtime.errors import ConfigError
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 
 
 @dataclass(frozen=True)
-class Gumbel(Marginal):
+class Numeric(Marginal):
+    """A law whose recurrence is computed from its density."""
+
+    @abstractmethod
+    def _pieces(self, degree: int) -> list[tuple[float, float]]:
+        """Finite intervals of z on which the density is smooth, as far as it counts for polynomials of the degree."""
+
+    def _recurrence(self, degree: int) -> recurrence.Recurrence:
+        z, weights = recurrence.discretise(self._log_pdf, self._pieces(degree))
+        return recurrence.stieltjes(z, weights, degree)
+
+
+def _tail(log_pdf: Callable[[FloatArray], FloatArray], start: float, degree: int) -> float:
+    """Return where z^(2 degree + 2) times the density has fallen to nothing, going up from `start`."""
+    z = start + np.geomspace(1e-3, 1e100, 40001)
+    with np.errstate(over="ignore", invalid="ignore"):
+        level = log_pdf(z) + (2 * degree + 2) * np.log(z)
+    top = int(np.nanargmax(level))
+    below = np.nonzero(~(level[top:] > level[top] - 90.0))[0]
+    return float(z[top + below[0]])
+
+
+@dataclass(frozen=True)
+class Gumbel(OpenBelow, OpenAbove, Numeric):
     """Gumbel (largest values): P(X <= x) = exp(-exp(-z)), z = (x - mode) / scale."""
 
     mode: float
@@ -38,16 +64,6 @@ class Gumbel(Marginal):
         return math.pi / math.sqrt(6) * self.scale
 
     @property
-    def lower(self) -> float:
-        """-inf."""
-        return -math.inf
-
-    @property
-    def upper(self) -> float:
-        """Inf."""
-        return math.inf
-
-    @property
     def _standard(self) -> tuple[float, float]:
         return self.mode, self.scale
 
@@ -61,13 +77,9 @@ class Gumbel(Marginal):
         return -z - np.exp(-z)
 
     def _pieces(self, degree: int) -> list[tuple[float, float]]:
-        return [(-6.0, 2.0), (2.0, tail(self._log_pdf, 2.0, 1, degree))]
+        return [(-6.0, 2.0), (2.0, _tail(self._log_pdf, 2.0, degree))]
 
-    @property
-    def distribution(self) -> Any:
-        """The same law as a chaospy distribution."""
-        import chaospy
-
+    def _chaospy(self, chaospy: Any) -> Any:
         return chaospy.LogWeibull(self.scale, self.mode)
 
     @classmethod
@@ -79,7 +91,7 @@ class Gumbel(Marginal):
 
 
 @dataclass(frozen=True)
-class Weibull(Marginal):
+class Weibull(OpenAbove, Numeric):
     """Weibull: P(X <= x) = 1 - exp(-z^shape), z = (x - lower) / scale."""
 
     shape: float
@@ -101,11 +113,6 @@ class Weibull(Marginal):
         return (self.mean - self.lower) * _weibull_cv(self.shape)
 
     @property
-    def upper(self) -> float:
-        """Inf."""
-        return math.inf
-
-    @property
     def _standard(self) -> tuple[float, float]:
         return self.lower, self.scale
 
@@ -120,13 +127,9 @@ class Weibull(Marginal):
         return np.asarray(math.log(self.shape) + special.xlogy(self.shape - 1, z) - z**self.shape)
 
     def _pieces(self, degree: int) -> list[tuple[float, float]]:
-        return [(0.0, 1.0), (1.0, tail(self._log_pdf, 1.0, 1, degree))]
+        return [(0.0, 1.0), (1.0, _tail(self._log_pdf, 1.0, degree))]
 
-    @property
-    def distribution(self) -> Any:
-        """The same law as a chaospy distribution."""
-        import chaospy
-
+    def _chaospy(self, chaospy: Any) -> Any:
         return chaospy.Weibull(self.shape, self.scale, self.lower)
 
     @classmethod
@@ -149,7 +152,7 @@ def _weibull_cv(shape: float) -> float:
 
 
 @dataclass(frozen=True)
-class TruncatedNormal(Marginal):
+class TruncatedNormal(Numeric):
     """Normal with mean mu and std sigma, cut to [lower, upper] (either may be infinite); z = (x - mu) / sigma."""
 
     mu: float
@@ -216,11 +219,7 @@ class TruncatedNormal(Marginal):
         ends = [max(a, centre - reach), centre, min(b, centre + reach)]
         return [(low, high) for low, high in itertools.pairwise(ends) if high > low]
 
-    @property
-    def distribution(self) -> Any:
-        """The same law as a chaospy distribution."""
-        import chaospy
-
+    def _chaospy(self, chaospy: Any) -> Any:
         return chaospy.TruncNormal(self.lower, self.upper, self.mu, self.sigma)
 
     @classmethod
@@ -262,7 +261,7 @@ def _cut_quantile(q: FloatArray, a: float, log_mass: float) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Triangular(Marginal):
+class Triangular(Numeric):
     """Triangular on [lower, upper] with its peak at mode; z = 2 (x - lower) / (upper - lower) - 1."""
 
     lower: float
@@ -314,11 +313,7 @@ class Triangular(Marginal):
         peak = 2 * self._peak - 1
         return [(low, high) for low, high in ((-1.0, peak), (peak, 1.0)) if high > low]
 
-    @property
-    def distribution(self) -> Any:
-        """The same law as a chaospy distribution."""
-        import chaospy
-
+    def _chaospy(self, chaospy: Any) -> Any:
         return chaospy.Triangle(self.lower, self.mode, self.upper)
 
     @classmethod

@@ -203,7 +203,6 @@ def test_laws_from_mean_and_cv() -> None:
         (lambda: Beta.from_mean_std(0.5, 0.6), r"Beta on \[0, 1\] must have its mean inside"),
         (lambda: Weibull.from_mean_std(1, 1e-4), "of Weibull must lie between 0.0026 and 430, got 0.0001"),
         (lambda: TruncatedNormal.from_mean_std(0.5, 0.6, 0, 1), r"No TruncatedNormal on \[0, 1\] has mean 0.5"),
-        (lambda: Marginal(), "Marginal is the base of the laws"),
         (lambda: Uniform(0, 1).ppf(1.5), r"q of Uniform.ppf must lie in \[0, 1\]"),
         (lambda: Uniform(0, 1).recurrence(-1), "degree of Uniform.recurrence must be at least 0, got -1"),
         (lambda: marginal_from({"law": "cauchy"}, "parameter 'K'"), "law of parameter 'K' must be one of uniform"),
