@@ -84,7 +84,7 @@ class MemorySection(Section):
     input_lags: int = Field(default=0, ge=0)
     output_lags: int = Field(default=0, ge=0)
     filters: list[FilterSection] = Field(default_factory=list)
-    rows: int = 4000
+    rows: int = 3000
     horizon: int = 100
     segments: int = 100
     iterations: int = 100

@@ -37,8 +37,8 @@ class MemoryConfig:
     outputs come back, `segments` stretches of `horizon` steps fit it in free run for up to `iterations` steps.
     """
 
-    network: FfnnConfig = field(default_factory=lambda: FfnnConfig(hidden=(12,), restarts=3, iterations=500))
-    rows: int = 4000
+    network: FfnnConfig = field(default_factory=lambda: FfnnConfig(hidden=(8, 8), restarts=1, iterations=400))
+    rows: int = 3000
     horizon: int = 100
     segments: int = 100
     iterations: int = 100

@@ -1,0 +1,80 @@
+"""Networks for the brakes of the motorcycle: what they must reach on points and on a ride they have not seen.
+
+Renewed with `hmor bench training`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from mor import lhs, nrmse
+from mor.dataset import Dataset
+from mor.models.motorcycle import brake, brake_space, sample_static
+from mor.models.motorcycle.brake_runs import brake_domain, brake_history, sample_runs
+from mor.models.motorcycle.model import hybrid
+from training import FfnnConfig, MemoryConfig, fit_ffnn, fit_ffnn_memory
+
+SIDES = ("rear", "front")
+
+
+def parts(side: str) -> tuple[Dataset, Dataset, Dataset]:
+    return sample_static(side, lhs(brake_space(side), 200, seed=1)).split(0.7, 0.15, 0.15, seed=0)
+
+
+def bounds(side: str) -> tuple[list[float], list[float]]:
+    space = brake_space(side)
+    return [m.lower for m in space.marginals], [m.upper for m in space.marginals]
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_200_points_are_enough_for_the_static_map(side: str) -> None:
+    train, valid, test = parts(side)
+    model = fit_ffnn(train, valid, domain=bounds(side))
+    assert model.describe()["layers"] == [2, 10, 1]
+    assert nrmse(model.predict(test.X)[:, 0], test.Y[:, 0]) < 0.005
+    dense = sample_static(side, lhs(brake_space(side), 5000, seed=9))
+    assert nrmse(model.predict(dense.X)[:, 0], dense.Y[:, 0]) < 0.005
+
+
+@pytest.mark.train
+def test_levenberg_marquardt_is_far_ahead_of_adam_in_the_same_time() -> None:
+    import torch
+
+    torch.set_num_threads(1)
+    train, valid, _ = parts("rear")
+    dense = sample_static("rear", lhs(brake_space("rear"), 5000, seed=9))
+    adam = FfnnConfig(trainer="adam", restarts=1, iterations=10**6, patience=10**6, seconds=1.0)
+    errors = {}
+    for name, config in (("lm", FfnnConfig(restarts=2, seconds=1.0)), ("adam", adam)):
+        model = fit_ffnn(train, valid, config, domain=bounds("rear"))
+        errors[name] = float(np.mean((model.predict(dense.X) - dense.Y) ** 2))
+    assert errors["adam"] > 10.0 * errors["lm"]
+
+
+@cache
+def ride() -> dict[str, np.ndarray]:
+    """Return lever force, wheel speeds and torques of the full-order motorcycle in its 45 s scenario at 0.1 ms."""
+    names = ["F_br", "w_rw", "w_fw", "tau_rw", "tau_fw"]
+    run = hybrid(every=1).run(record=names)
+    return {name: run[name] for name in names}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("side", SIDES)
+def test_a_brake_with_memory_follows_the_ride_in_free_run(side: str) -> None:
+    part = brake(side)
+    u = np.column_stack([ride()[port.name] for port in part.inputs])
+    truth = ride()[part.outputs[0].name]
+    assert len(u) >= 450_000
+    runs = [sample_runs(side, seeds, duration=60.0, volume=True) for seeds in (range(6), range(100, 102))]
+    config = MemoryConfig(FfnnConfig((8, 8), restarts=1, iterations=400), iterations=0)
+    model = fit_ffnn_memory(runs[0], runs[1], brake_history(side, volume=True), config, domain=brake_domain(side))
+    y = model.rollout(u)
+    assert nrmse(y[:, 0], truth) < 0.005
+    assert np.all(y >= model.bounds[0]) and np.all(y <= model.bounds[1])
+    train, valid, _ = parts(side)
+    memoryless = fit_ffnn(train, valid, domain=bounds(side))
+    assert nrmse(memoryless.predict(u)[:, 0], truth) > 0.02
