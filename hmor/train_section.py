@@ -24,7 +24,7 @@ class FfnnSection(Section):
     hidden: list[int] = Field(default_factory=lambda: [10])
     activation: str = "tanh"
     trainer: str = "lm"
-    restarts: int = 5
+    restarts: int = 10
     seed: int | None = Field(default=None, ge=0)
     iterations: int = 1000
     seconds: float | None = None

@@ -25,7 +25,7 @@ class FfnnConfig:
     hidden: tuple[int, ...] = (10,)
     activation: str = "tanh"
     trainer: str = "lm"
-    restarts: int = 5
+    restarts: int = 10
     seed: int = 0
     iterations: int = 1000
     seconds: float | None = None
