@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any
 
 import numpy as np
@@ -24,8 +23,7 @@ class CType:
             raise ValueError("a model must not contain NaN")
         if np.isinf(number):
             return f"{'-' if number < 0 else ''}HUGE_VAL{self._suffix.upper()}"
-        text = np.format_float_scientific(number, unique=True, trim="0")
-        return f"{text}{self._suffix}"
+        return f"{number!s}{self._suffix}"  # numpy prints the shortest text that reads back as the same bits
 
     def call(self, function: str) -> str:
         """Return the name of a math.h function for this type."""
@@ -45,14 +43,22 @@ def int_array(name: str, values: NDArray[Any]) -> str:
 def _array(kind: str, name: str, shape: tuple[int, ...], cells: list[str]) -> str:
     head = f"static const {kind} {name}" + "".join(f"[{n}]" for n in shape) + " = {"
     if len(shape) == 1:
-        return head + "\n" + _fold(", ".join(cells)) + "\n};"
+        return head + "\n" + _fold(cells, "", "") + "\n};"
     width = shape[1]
-    rows = [_fold("{" + ", ".join(cells[i : i + width]) + "}") for i in range(0, len(cells), width)]
+    rows = [_fold(cells[i : i + width], "{", "}") for i in range(0, len(cells), width)]
     return head + "\n" + ",\n".join(rows) + "\n};"
 
 
-def _fold(text: str) -> str:
-    return textwrap.fill(text, 110, initial_indent="    ", subsequent_indent="    ", break_long_words=False)
+def _fold(cells: list[str], opening: str, closing: str) -> str:
+    """Join cells by commas on indented lines of at most 110 characters."""
+    lines, line = [], "    " + opening
+    for at, cell in enumerate(cells):
+        piece = cell + (closing if at == len(cells) - 1 else ",")
+        if len(line) + len(piece) > 110:
+            lines.append(line.rstrip())
+            line = "    "
+        line += piece + " "
+    return "\n".join([*lines, line.rstrip()])
 
 
 def comment_text(text: str) -> str:
