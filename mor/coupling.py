@@ -20,6 +20,7 @@ class Node:
     """A substructure with the signals it reads and writes; `late` are those read from the last tick.
 
     `start` tells that the state advances first, with the inputs read: then a late input that is not direct adds no lag.
+    It runs in every `every`-th tick.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Node:
     outputs: tuple[str, ...]
     late: frozenset[str] = frozenset()
     start: bool = False
+    every: int = 1
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def wire(
     couplings: Mapping[str, str | Sequence[str]],
     excitation_units: Mapping[str, str | None],
     excitation_parts: Mapping[str, Substructure],
-    transfers: Mapping[str, tuple[Substructure, Substructure | None]],
+    transfers: Mapping[str, tuple[Substructure, Substructure | None, int]],
 ) -> Wiring:
     """Check ports, units and missing connections (all problems at once), name the signals and order the nodes."""
     draft = _Draft(of)
@@ -159,10 +161,10 @@ def _join(
 
 
 def _transfer(
-    target: str, port: Port, signal: str, system: tuple[Substructure, Substructure | None], draft: _Draft
+    target: str, port: Port, signal: str, system: tuple[Substructure, Substructure | None, int], draft: _Draft
 ) -> str:
     """Put controller and actuator between a signal and the input it drives; return the measured signal."""
-    actuator, controller = system
+    actuator, controller, every = system
     measured = f"{target}.measured"
     command = signal
     problems = []
@@ -186,7 +188,7 @@ def _transfer(
     if controller is not None:
         draft.signals[command] = controller.outputs[0]
         inputs = tuple(signal if p.name == "target" else measured for p in controller.inputs)
-        draft.nodes.append(Node(f"{target}.controller", controller, inputs, (command,)))
+        draft.nodes.append(Node(f"{target}.controller", controller, inputs, (command,), every=every))
     draft.signals[measured] = port
     draft.nodes.append(Node(f"{target}.actuator", actuator, (command,), (measured,)))
     return measured

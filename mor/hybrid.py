@@ -29,11 +29,16 @@ class TransferSystem:
     """What stands between a target and the specimen: actuator, and a controller in front of it.
 
     The actuator has one input (the command) and one output (the measured signal). The controller has the inputs
-    `target` and, if it feeds back, `measured`, and one output; without a controller the command is the target.
+    `target` and, if it feeds back, `measured`, and one output; without a controller the command is the target. The
+    controller runs in every `every`-th tick, and its command is held in between.
     """
 
     actuator: Substructure
     controller: Substructure | None = None
+    every: int = 1
+
+    def __post_init__(self) -> None:
+        whole(self.every, "every", "a transfer system", 1)
 
 
 class HybridModel:
@@ -148,9 +153,9 @@ class HybridModel:
                 loop.add(f"excitation.{name}", Table(source.time - source.time[0], source.values), outputs=[name])
         for node in self._wiring.nodes:
             update = "start" if node.start else "end"
-            block = node.part.block(dt=step, parameters=values.get(node.name), update=update)
+            block = node.part.block(dt=step * node.every, parameters=values.get(node.name), update=update)
             inputs = [previous(i) if i in node.late else i for i in node.inputs]
-            loop.add(node.name, block, inputs=inputs, outputs=node.outputs)
+            loop.add(node.name, block, inputs=inputs, outputs=node.outputs, every=node.every)
         return loop
 
     def run(
@@ -186,7 +191,9 @@ class HybridModel:
         """Return what decides the results, as plain values: parts, couplings, excitations, step, duration."""
         return {
             "name": self.name,
-            "parts": {n.name: n.part.identity() | {"reads": list(n.inputs)} for n in self._wiring.nodes},
+            "parts": {
+                n.name: n.part.identity() | {"reads": list(n.inputs), "every": n.every} for n in self._wiring.nodes
+            },
             "excitations": {name: _excitation_identity(source) for name, source in self.excitations.items()},
             "delays": list(self.delays),
             "run": {"dt": self.dt, "duration": self.duration, "every": self.every},
@@ -221,7 +228,7 @@ class HybridModel:
     def _wire(self) -> Wiring:
         units = {name: _unit(source) for name, source in self.excitations.items()}
         sources = {n: s for n, s in self.excitations.items() if isinstance(s, Substructure)}
-        transfers = {port: (t.actuator, t.controller) for port, t in self.transfers.items()}
+        transfers = {port: (t.actuator, t.controller, t.every) for port, t in self.transfers.items()}
         return wire(self.of, self.substructures, self.couplings, units, sources, transfers)
 
     def _values(self, parameters: Mapping[str, float]) -> dict[str, dict[str, float]]:

@@ -250,7 +250,8 @@ def input_rows(u: Inputs, ports: tuple[Port, ...], dt: float, of: str) -> Floats
             if not same_unit(unit, port.unit):
                 raise ConfigError(f"Input '{port.name}' of {of} must be in '{port.unit}', got '{unit}'; convert it.")
         ticks = np.arange(int(np.floor((u.time[-1] - u.time[0]) / dt + 1e-9)) + 1) * dt + u.time[0]
-        columns = [np.interp(ticks, u.time, u[name]) for name in names]
+        histories = [finite_array(u[name], f"input '{name}'", of, (None,)) for name in names]
+        columns = [np.interp(ticks, u.time, history) for history in histories]
     elif isinstance(u, Mapping):
         _check_names(tuple(u), names, of)
         lengths = {np.size(u[name]) for name in names if np.ndim(u[name]) > 0}

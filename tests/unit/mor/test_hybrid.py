@@ -114,6 +114,12 @@ def test_transfer_system_on_a_coupling() -> None:
     np.testing.assert_allclose(result["spring_x_measured"][1:], 2.0 * result["x"][:-1])
     np.testing.assert_allclose(result["f"], 200.0 * result["spring_x_measured"] + result["v"])
     assert tested.delays == ("spring.x.measured -> spring.x.controller.measured",)
+    slower = model(transfers={"spring.x": TransferSystem(actuator, controller, every=4)})
+    held = slower.run(record=["x", "spring.x.command"])
+    np.testing.assert_allclose(held["spring_x_command"], np.repeat(2.0 * held["x"][::4], 4))
+    assert slower.identity() != tested.identity()
+    with pytest.raises(ConfigError, match="every of a transfer system must be a whole number of at least 1, got 0"):
+        TransferSystem(actuator, controller, every=0)
 
 
 def test_sources_of_every_sort_excite() -> None:

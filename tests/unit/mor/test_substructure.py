@@ -204,6 +204,10 @@ def test_initial_state_may_follow_the_parameters() -> None:
             lambda s: s.simulate(Trajectory([0.0, 1.0], [0.0, 1.0], {"force": "kN"}), dt=DT),
             "Input 'force' of substructure 'mass' must be in 'N', got 'kN'",
         ),
+        (
+            lambda s: s.simulate(Trajectory([0.0, 1.0], [0.0, np.nan], {"force": "N"}), dt=DT),
+            r"input 'force' of substructure 'mass' must be finite, got nan at index \(1\)",
+        ),
     ],
 )
 def test_bad_inputs_are_refused(act: Callable[[Substructure], object], text: str) -> None:
