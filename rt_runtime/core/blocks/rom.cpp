@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "elementary.hpp"
+
 namespace hmor {
 
 namespace {
@@ -23,8 +25,8 @@ inline void each(const double* x, double* r, int n, F f) noexcept {
 void apply(Unary function, const double* x, double* r, int n) noexcept {
   switch (function) {
     case Unary::none: each(x, r, n, [](double v) { return v; }); break;
-    case Unary::tanh: each(x, r, n, [](double v) { return std::tanh(v); }); break;
-    case Unary::sigmoid: each(x, r, n, [](double v) { return 1.0 / (1.0 + std::exp(-v)); }); break;
+    case Unary::tanh: tanh_each(x, r, n); break;
+    case Unary::sigmoid: sigmoid_each(x, r, n); break;
     case Unary::relu: each(x, r, n, [](double v) { return v > 0.0 ? v : 0.0 * v; }); break;  // a nan stays one
     case Unary::exp: each(x, r, n, [](double v) { return std::exp(v); }); break;
     case Unary::log: each(x, r, n, [](double v) { return std::log(v); }); break;
@@ -195,7 +197,7 @@ void Plan::run(const double* u, double* y) noexcept {
         multiply(step.matrix, argument(step), r);
         const int* c = step.other.data();
         for (int i = 0; i < step.n; ++i) r[i] += array[c[i]];
-        if (step.unary != Unary::none) apply(step.unary, r, r, step.n);
+        if (step.unary != Unary::none) apply(step.unary, r, r, padded(step.n));  // there is room, and no remainder
         break;
       }
       case Kind::factors: {

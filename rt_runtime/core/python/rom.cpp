@@ -2,6 +2,7 @@
 
 #include "bindings.hpp"
 #include "blocks/rom.hpp"
+#include "elementary.hpp"
 
 namespace hmor {
 
@@ -24,6 +25,21 @@ void bind_rom(nb::module_& m) {
       .value("div", Binary::div)
       .value("max", Binary::max)
       .value("min", Binary::min);
+
+  const auto bind_each = [&m](const char* name, Elementwise function) {
+    m.def(
+        name,
+        [function](const Array1& x) {
+          std::vector<double> r(x.size() + 1);
+          function(x.data(), r.data(), static_cast<int>(x.size()));
+          return to_numpy(r.data(), {x.size()});
+        },
+        "x"_a);
+  };
+  bind_each("tanh", tanh_each);
+  bind_each("sigmoid", sigmoid_each);
+  bind_each("tanh_of_any_host", tanh_of_any_host());
+  bind_each("sigmoid_of_any_host", sigmoid_of_any_host());
 
   nb::class_<Plan>(m, "Plan", "A reduced model as a flat list of steps on one array of numbers.")
       .def(

@@ -1,0 +1,24 @@
+#pragma once
+
+namespace hmor {
+
+/// Activations of networks, four numbers at a time, with the same bits on every host (the C library's differ from release
+/// to release). Both are within 2 units in the last place; a nan stays one. x and r may be the same.
+///
+///   exp(x)   = 2^n exp(g), n = round(x / ln 2), |g| <= ln(2)/2, by a rational function of degree (3, 3) in g
+///   tanh(x)  = x + x^3 P(x^2) / Q(x^2) for |x| < 0.625, else sign(x) (1 - 2 / (exp(2 |x|) + 1))
+///   sigmoid  = 1 / (1 + exp(-x))
+///
+/// with the coefficients of Moshier's Cephes library.
+using Elementwise = void (*)(const double* x, double* r, int n) noexcept;
+
+/// In the loop. r_i = tanh(x_i).
+extern const Elementwise tanh_each;
+/// In the loop. r_i = 1 / (1 + exp(-x_i)).
+extern const Elementwise sigmoid_each;
+
+/// Outside the loop. The same compiled for any host, to compare with what this host chose.
+Elementwise tanh_of_any_host();
+Elementwise sigmoid_of_any_host();
+
+}  // namespace hmor
