@@ -18,6 +18,7 @@ from rt_runtime import (
     Drive,
     Loop,
     Manners,
+    Monitor,
     Pacing,
     PluginActuator,
     Rule,
@@ -219,6 +220,12 @@ class PreparedRun:
     actuator: Actuator
     section: RunSection
     bundles: dict[str, LoadedBundle]
+
+    def events(self) -> list[dict[str, Any]]:
+        """Return what the monitor noted in the last run."""
+        monitor = self.loop.blocks["monitor"]
+        assert isinstance(monitor, Monitor)
+        return monitor.events(self.section.rate)
 
     def folder(self, study_folder: Path, name: str, text: str, *, now: datetime | None = None) -> RunFolder:
         """Return a new run folder, named after the time."""

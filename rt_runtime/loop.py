@@ -203,12 +203,12 @@ class Loop:
         pacing = pacing or Pacing()
         kept = folder if isinstance(folder, RunFolder) or folder is None else RunFolder(Path(folder))
         core, names = self._build(0 if kept else ticks)
-        if kept:
-            kept.open([self._signals[name] for name in self._recorded_names()], self.rate, self._record_every)
         try:
             core.start()
             if paced and not pacing.not_real_time:
                 self._refuse_what_is_not_real_time()  # a plug-in says only now whether it is
+            if kept:
+                kept.open([self._signals[name] for name in self._recorded_names()], self.rate, self._record_every)
         except RuntimeError as error:
             core.stop()
             raise ConfigError(str(error)) from None

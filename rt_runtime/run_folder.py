@@ -67,14 +67,18 @@ class RunFolder:
             "host": host_facts(),
             "written": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        try:
-            record.save(path / DATA)
-            write_file(path / RUN, json.dumps(about | dict(facts), indent=2) + "\n")
-        except OSError as error:
-            print(
-                f"The run in {path} could not be finished ({error.strerror or error}); its frames stay in {FRAMES}.",
-                file=sys.stderr,
-            )
+        refused = None
+        for write in (
+            lambda: write_file(path / RUN, json.dumps(about | dict(facts), indent=2) + "\n"),
+            lambda: record.save(path / DATA),
+        ):
+            try:
+                write()
+            except OSError as error:
+                refused = error
+        if refused is not None:
+            reason = refused.strerror or str(refused)
+            print(f"The run in {path} could not be finished ({reason}); its frames stay in {FRAMES}.", file=sys.stderr)
             return
         (path / FRAMES).unlink(missing_ok=True)
         (path / HEADER).unlink(missing_ok=True)

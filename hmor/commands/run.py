@@ -43,7 +43,7 @@ def run(path: Path, *, paced: bool | None, duration: float | None, show: bool) -
         "folder": str(folder.path),
         "tripped": tripped,
         "paced": against_the_clock,
-        "events": json.loads((folder.path / "run.json").read_text())["events"],
+        "events": prepared.events(),
     }
     if isinstance(prepared.actuator, UdpRig):
         result["traffic"] = prepared.actuator.traffic

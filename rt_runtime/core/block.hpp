@@ -43,6 +43,9 @@ class Block {
   /// Outside the loop. Called when the block joins a loop; `health` lives as long as the loop.
   virtual void attach(Health&) noexcept {}
 
+  /// Outside the loop. Called when that loop ends its life.
+  virtual void detach(const Health&) noexcept {}
+
   /// In the loop. Nonzero after a step that could not be done; the loop stops at this tick.
   int fault() const noexcept { return fault_; }
 

@@ -17,6 +17,10 @@ Loop::Loop(double dt, std::vector<double> initial) : dt_(dt), initial_(std::move
   if (!(dt > 0.0)) throw std::invalid_argument("dt of a loop must be positive.");
 }
 
+Loop::~Loop() {
+  for (Call& call : calls_) call.block->detach(health_);
+}
+
 void Loop::add(Block& block, std::vector<int> inputs, int first_output, int every) {
   const int size = static_cast<int>(bus_.size());
   const bool inside = std::all_of(inputs.begin(), inputs.end(), [&](int i) { return 0 <= i && i < size; });

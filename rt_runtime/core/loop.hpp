@@ -54,6 +54,9 @@ class Loop {
  public:
   /// Outside the loop. `dt` in s, `initial` one number per signal.
   Loop(double dt, std::vector<double> initial);
+  ~Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
 
   /// Outside the loop. Inputs may stand anywhere on the bus, outputs stand side by side from `first_output` on.
   /// The block must outlive the loop.

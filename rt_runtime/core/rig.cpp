@@ -1,6 +1,7 @@
 #include "rig.hpp"
 
 #include <poll.h>
+#include <sys/random.h>
 #include <time.h>
 
 #include <algorithm>
@@ -75,15 +76,17 @@ void Rig::receive() noexcept {
 void Rig::welcome(const Datagram& hello, const sockaddr_in& from) noexcept {
   const std::uint64_t theirs = hello.session & 0xFFFFFFFF00000000u;
   if ((offered_ & 0xFFFFFFFF00000000u) != theirs || offered_ == 0) {
-    std::uint32_t own = 0;
-    while (own == 0) own = static_cast<std::uint32_t>(random_.next()) ^ static_cast<std::uint32_t>(wall_ns());
-    offered_ = theirs | own;
+    std::uint32_t own = 0;  // not from the seed of the faults: who can guess it can replay a recorded test
+    if (getrandom(&own, sizeof own, 0) != sizeof own) return;
+    offered_ = theirs | (own | 1u);
   }
   Datagram reply;
   reply.kind = Datagram::welcome;
   reply.session = offered_;
   reply.count = static_cast<std::uint8_t>(measured_.size());
   reply.values[0] = static_cast<double>(commands_.size());
+  for (std::size_t i = 0; i < measured_.size() && i + 1 < reply.values.size(); ++i)
+    reply.values[i + 1] = loop_.signal(measured_[i]);
   reply.sent_ns = wall_ns();
   seal_.close(reply);
   socket_.send(reply, &from);

@@ -14,7 +14,7 @@ from mor import fit_pce
 from mor.functions import brake_map, ishigami
 from mor.memory import Memory
 from mor.reduced import ReducedModel
-from rt_runtime import BundleError, ConfigError, Loop, Rom, Table, Tripped, load_bundle
+from rt_runtime import BundleError, ConfigError, Loop, Pacing, Rom, Table, Tripped, load_bundle
 from rt_runtime.bundle import difference
 from rt_runtime.rom import golden_difference
 from rt_runtime.rom_plan import OPERATORS, compile_onnx
@@ -78,6 +78,19 @@ def test_core_and_onnxruntime_give_the_same_loop(tmp_path: Path) -> None:
     for first, second in records.values():
         assert first.tobytes() == second.tobytes()
     assert difference(records["core"][0][:, None], records["onnxruntime"][0][:, None]) <= 1e-9
+
+
+def test_a_paced_loop_refuses_onnxruntime_unless_insisted(tmp_path: Path) -> None:
+    write(network(), tmp_path / "b")
+    loop = Loop(200.0)
+    for name in ("F", "w", "tau"):
+        loop.signal(name)
+    loop.add("table", Table([0.0, 1.0], [[1.0, 2.0], [3.0, 4.0]]), outputs=["F", "w"])
+    loop.add("rom", load_bundle(tmp_path / "b", engine="onnxruntime").block(), inputs=["F", "w"], outputs=["tau"])
+    with pytest.raises(ConfigError, match="Block 'rom' is not made for a clock"):
+        loop.run(0.05, paced=True)
+    insisted = Pacing(not_real_time=True, priority=0, lock_memory=False)
+    assert loop.run(0.05, paced=True, pacing=insisted).ticks == 10
 
 
 def test_watching_the_domain_counts_inputs_outside(tmp_path: Path) -> None:

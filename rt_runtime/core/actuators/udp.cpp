@@ -113,7 +113,7 @@ void UdpRig::start() {
                                  std::to_string(in_.count) + " measured signals, the loop expects " +
                                  std::to_string(n_command()) + " and " + std::to_string(n_measured()) + ".");
       session_ = in_.session;
-      for (int i = 0; i < n_measured(); ++i) last_[i] = in_.values[i + 1 < Datagram::most_values ? i + 1 : i];
+      for (int i = 0; i < n_measured(); ++i) last_[i] = i + 1 < Datagram::most_values ? in_.values[i + 1] : 0.0;
       reset();
       return;
     }

@@ -78,6 +78,9 @@ class Monitor final : public Block {
   void start() override { checked_ = true; }
   void stop() noexcept override { checked_ = false; }
   void attach(Health& health) noexcept override;
+  void detach(const Health& health) noexcept override {
+    if (health_ == &health) health_ = nullptr;
+  }
 
   static constexpr int by_block = -2, by_overrun = -3;
   State state() const noexcept { return state_; }
@@ -142,6 +145,9 @@ class Host final : public Block {
   }
   void reset() noexcept override {}
   void attach(Health& health) noexcept override { health_ = &health; }
+  void detach(const Health& health) noexcept override {
+    if (health_ == &health) health_ = nullptr;
+  }
   bool external() const noexcept override { return true; }
 
  private:

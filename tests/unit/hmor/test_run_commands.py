@@ -246,6 +246,20 @@ def test_every_rig_of_the_catalogue_and_any_substructure_can_be_played() -> None
     assert from_part(bouc_wen_part(), 1000.0).loop.run(0.01).ended == "finished"
 
 
+def test_the_live_line_follows_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    from hmor.commands import run as module
+    from rt_runtime import Status
+
+    screen = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", screen)
+    line = module._Line(2000.0)
+    line(Status(500, 2000, 3, "running", 0, False))
+    line(Status(1000, 2000, 4, "running", 7, True))
+    shown = [str(line._live.get_renderable())]
+    line.close()
+    assert shown == ["stopping  50.0 %  tick 1000  missed 4  frames lost 7"]
+
+
 def test_key_files_are_checked(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"Key file .* must exist; make one with: hmor rig --new-key"):
         read_key(tmp_path / "none")
