@@ -1,7 +1,5 @@
 #pragma once
 
-#include <algorithm>
-
 #include "block.hpp"
 
 namespace hmor {
