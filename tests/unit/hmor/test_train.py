@@ -189,3 +189,23 @@ def test_sentences(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         assert hmor("train", path) == 2
         assert sentence in capfd.readouterr().err
         study(tmp_path, STATIC)
+
+
+def test_sentences_about_runs_in_a_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text(
+        '[study]\nname = "file"\n[train]\ndata = "runs.nc"\noutputs = ["y"]\n'
+        '[train.memory]\nsignals = ["u"]\ninput_lags = 1\n'
+    )
+    t = np.arange(20) * 0.1
+    u = np.sin(t)
+    for columns, sentence in (
+        ({"u": u, "y": u}, "Data file runs.nc must have the column 'time' for a model with memory"),
+        ({"time": t, "u": u, "z": u}, "Data file runs.nc must have the columns of [train], missing y"),
+        ({"time": t**2, "u": u, "y": u}, "must have one even step, got 0.01 to 0.37 s"),
+    ):
+        names = list(columns)
+        values = np.column_stack(list(columns.values()))
+        Dataset(values[:, :-1], values[:, -1:], names[:-1], names[-1:], run=np.zeros(20)).save(tmp_path / "runs.nc")
+        assert hmor("train", path) == 2
+        assert sentence in capfd.readouterr().err

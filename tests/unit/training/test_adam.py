@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from rt_runtime.errors import ConfigError
+from rt_runtime.errors import ConfigError, MissingExtra
 from tests.unit.training.test_fit import brake
 from training import FfnnConfig, fit_ffnn
 from training.network import Layout
@@ -69,3 +70,10 @@ def test_an_interrupted_fit_resumes_to_the_same_bits(tmp_path: Path) -> None:
 def test_it_needs_validation_data() -> None:
     with pytest.raises(ConfigError, match="valid of a fit with trainer 'adam' must be given: it decides when to stop"):
         fit_ffnn(brake(30, 0), None, ADAM)
+
+
+def test_without_torch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "training.adam", raising=False)
+    monkeypatch.setitem(sys.modules, "lightning.pytorch", None)
+    with pytest.raises(MissingExtra, match=r"trainer 'adam' needs torch and lightning .*; install hybrid-mor\[train\]"):
+        fit_ffnn(brake(30, 0), brake(10, 1), ADAM)

@@ -180,3 +180,16 @@ def test_all_wrong_settings_are_named_at_once() -> None:
         assert text in str(error.value)
     with pytest.raises(ConfigError, match="hidden of a fit must name at least one layer"):
         FfnnConfig(hidden=())
+
+
+def test_an_output_of_little_importance_is_fitted_less_well() -> None:
+    """Two outputs, one neuron too few for both: the important one is served first."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (200, 1))
+    data = Dataset(X, np.hstack([np.sin(4.0 * X), np.cos(5.0 * X)]), {"x": ""}, {"a": "", "b": ""})
+    config = FfnnConfig(hidden=(3,), restarts=4, iterations=200)
+    errors = [
+        np.mean((fit_ffnn(data, None, config, importance=weights).predict(X) - data.Y) ** 2, axis=0)
+        for weights in ([1.0, 0.01], [0.01, 1.0])
+    ]
+    assert errors[0][0] < 0.1 * errors[1][0] and errors[1][1] < 0.1 * errors[0][1]
