@@ -50,6 +50,7 @@ def register(app: typer.Typer) -> None:
             print(json.dumps(result, indent=2))
             return
         from rich.console import Console
+        from rich.markup import escape
         from rich.table import Table
 
         if result["candidates"]:
@@ -57,12 +58,12 @@ def register(app: typer.Typer) -> None:
             for head in result["candidates"][0]:
                 table.add_column(head.replace("_", " "))
             for row in result["candidates"]:
-                table.add_row(*(f"{v:.4g}" if isinstance(v, float) else str(v) for v in row.values()))
+                table.add_row(*(f"{v:.4g}" if isinstance(v, float) else escape(str(v)) for v in row.values()))
             Console().print(table)
         title = f"{result['summary']['kind']} in {result['model']}"
         table = Table(title=title, title_justify="left", show_header=False)
         for key, value in facts(result).items():
-            table.add_row(key, f"{value:.4g}" if isinstance(value, float) else str(value))
+            table.add_row(key, f"{value:.4g}" if isinstance(value, float) else escape(str(value)))
         Console().print(table)
 
 

@@ -80,7 +80,7 @@ def test_sample_train_validate(tmp_path: Path, capfd: pytest.CaptureFixture[str]
 
     assert hmor("train", path, "--resume") == 0
     out, _ = capfd.readouterr()
-    assert "effective parameters" in out and "2-6-1" in out
+    assert "effective parameters" in out and "2-6-1" in out and "w [rad/s]" in out
     assert hmor("validate", path) == 0
     out, _ = capfd.readouterr()
     assert "nrmse" in out and "parity.png" in out
