@@ -88,9 +88,6 @@ class Loop:
     def stop(self) -> None: ...
 
     @property
-    def first_not_real_time(self) -> int: ...
-
-    @property
     def way_to_rest(self) -> int: ...
 
     @property

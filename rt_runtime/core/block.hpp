@@ -31,7 +31,8 @@ class Block {
   /// In the loop. False for a block that enters the interpreter; a paced loop refuses it.
   virtual bool real_time() const noexcept { return true; }
 
-  /// In the loop. True for a block whose outputs come from outside (sensors, clock); a replay puts the record in its place.
+  /// In the loop. True for a block whose outputs come from outside (sensors, clock); a replay puts the record in its
+  /// place.
   virtual bool external() const noexcept { return false; }
 
   /// Outside the loop. Before the first tick; opens what the block needs and throws when it cannot be had.

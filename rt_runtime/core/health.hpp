@@ -6,8 +6,8 @@ namespace hmor {
 
 /// What the loop and its monitor tell each other. One writer per field, all of it inside the loop's thread.
 ///
-/// A loop with a monitor is guarded: it does not end at a value that is not finite or a fault, because the actuator still
-/// needs commands; the monitor takes the command to rest and says when the loop may end.
+/// A loop with a monitor is guarded: it does not end at a value that is not finite or a fault, because the actuator
+/// still needs commands; the monitor takes the command to rest and says when the loop may end.
 struct Health {
   // Written by the loop and its pacer.
   double asked = 0.0;  ///< 0 go on, 1 come to rest (end of the test, signal, operator), 2 trip (overruns)

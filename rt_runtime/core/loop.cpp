@@ -76,12 +76,6 @@ void Loop::stop() noexcept {
   for (auto call = calls_.rbegin(); call != calls_.rend(); ++call) call->block->stop();
 }
 
-int Loop::first_not_real_time() const noexcept {
-  for (std::size_t i = 0; i < calls_.size(); ++i)
-    if (!calls_[i].block->real_time()) return static_cast<int>(i);
-  return -1;
-}
-
 Stop Loop::run(std::int64_t ticks) noexcept {
   aim(ticks);
   return advance(ticks + health_.way_to_rest + 1);

@@ -84,8 +84,8 @@ class Loop {
     exact_ = true;
   }
 
-  /// In the loop. At most `ticks` ticks towards the end that `aim` set; Stop::running when more are to come. Stops early
-  /// at a value that is not finite or a block's fault, unless guarded.
+  /// In the loop. At most `ticks` ticks towards the end that `aim` set; Stop::running when more are to come. Stops
+  /// early at a value that is not finite or a block's fault, unless guarded.
   Stop advance(std::int64_t ticks) noexcept;
 
   /// In the loop. `aim` and `advance` to the end.
@@ -100,8 +100,6 @@ class Loop {
   double dt() const noexcept { return dt_; }
   Health& health() noexcept { return health_; }
   const Health& health() const noexcept { return health_; }
-  /// Outside the loop. The first block that may not run against the clock, or -1.
-  int first_not_real_time() const noexcept;
   /// In the loop. A signal of the bus, for the far side of a rig.
   double& signal(int i) noexcept { return bus_[i]; }
   const Recorder& recorder() const noexcept { return recorder_; }

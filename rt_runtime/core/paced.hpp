@@ -35,7 +35,7 @@ struct Obtained {
 
 /// Runs a loop against the clock in a thread of its own: tick k is due at start + k / rate, wake-up times are absolute.
 ///
-///   wake = time of waking - time due,   own = time of the tick's end - time of waking,   missed when end > next time due
+///   wake = time of waking - time due,   own = end of the tick - time of waking,   missed when end > next time due
 class PacedRun {
  public:
   /// Outside the loop. The loop must outlive the run.

@@ -38,7 +38,8 @@ std::int64_t Rig::serve(double seconds) noexcept {
     const std::int64_t now = now_ns();
     if (now >= until) break;
     std::int64_t wait = std::min(until - now, look_every_ns);
-    for (std::size_t i = 0; i < n_waiting_; ++i) wait = std::min(wait, std::max<std::int64_t>(waiting_[i].due_ns - now, 0));
+    for (std::size_t i = 0; i < n_waiting_; ++i)
+      wait = std::min(wait, std::max<std::int64_t>(waiting_[i].due_ns - now, 0));
     const timespec timeout{0, static_cast<long>(wait)};
     pollfd waiting{socket_.handle(), POLLIN, 0};
     ppoll(&waiting, 1, &timeout, nullptr);
@@ -110,7 +111,7 @@ void Rig::obey(const Datagram& command, const sockaddr_in& from) noexcept {
   if (!window_.newest(command.sequence, traffic_)) return;
   const std::uint64_t steps = std::min(command.sequence - before, most_ticks_at_once);
   loop_.aim(std::numeric_limits<std::int64_t>::max() / 4);
-  if (steps > 1) loop_.advance(static_cast<std::int64_t>(steps - 1));  // the lost ones, with the command that still holds
+  if (steps > 1) loop_.advance(static_cast<std::int64_t>(steps - 1));  // the lost ones: the last command still holds
   for (std::size_t i = 0; i < commands_.size(); ++i) loop_.signal(commands_[i]) = command.values[i];
   loop_.advance(1);
   ticks_ += static_cast<std::int64_t>(steps);

@@ -11,7 +11,8 @@
 
 namespace hmor {
 
-/// What a rig simulator does wrong on purpose; fractions of its answers, times in ns, ticks from the start of a session.
+/// What a rig simulator does wrong on purpose; fractions of its answers, times in ns, ticks from the start of a
+/// session.
 struct RigFaults {
   double loss = 0.0, late = 0.0, repeat = 0.0, reorder = 0.0, forge = 0.0, replay = 0.0;
   std::int64_t late_ns = 0;
@@ -21,9 +22,9 @@ struct RigFaults {
 
 /// The physical side of a test in a process of its own: a loop (the specimen) stepped by commands that come over UDP.
 ///
-/// Each command sets the loop's command signals and makes it take as many ticks as the commands' sequence advanced, so a
-/// lost command costs no time of the specimen; then the measured signals go back. While nothing comes, the last command
-/// holds. A new session (hello, welcome, first good command) resets the loop.
+/// Each command sets the loop's command signals and makes it take as many ticks as the commands' sequence advanced, so
+/// a lost command costs no time of the specimen; then the measured signals go back. While nothing comes, the last
+/// command holds. A new session (hello, welcome, first good command) resets the loop.
 class Rig {
  public:
   /// Outside the loop. Opens the port (0: any); the loop must outlive the rig. Indices are bus positions.

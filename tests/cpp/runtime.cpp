@@ -1,5 +1,5 @@
-// The real-time side: not one allocation with actuators, monitor, reduced models, ring and UDP in the loop; the ring keeps
-// every frame in order across threads; bins of the histogram follow each other; a paced loop comes to rest.
+// The real-time side: not one allocation with actuators, monitor, reduced models, ring and UDP in the loop; the ring
+// keeps every frame in order across threads; bins of the histogram follow each other; a paced loop comes to rest.
 
 #include "allocations.hpp"
 

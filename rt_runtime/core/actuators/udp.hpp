@@ -35,11 +35,12 @@ class Socket {
   int handle_ = -1;
 };
 
-/// A rig in another process or on another machine, over UDP; commands go out and measurements come back, one datagram each.
+/// A rig in another process or on another machine, over UDP; commands go out and measurements come back, one datagram
+/// each.
 ///
-/// A tick reads what has come since the last one (at most `most_reads` datagrams) and takes the newest good measurement.
-/// Lost, late, repeated, reordered, damaged and forged ones are counted and never used. Age: commands sent since the one
-/// that the newest measurement answers.
+/// A tick reads what has come since the last one (at most `most_reads` datagrams) and takes the newest good
+/// measurement. Lost, late, repeated, reordered, damaged and forged ones are counted and never used. Age: commands sent
+/// since the one that the newest measurement answers.
 class UdpRig final : public Actuator {
  public:
   /// Outside the loop. `timeout` in s is how long `start` waits for the rig's welcome.

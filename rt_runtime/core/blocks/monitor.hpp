@@ -22,8 +22,8 @@ enum class Quantity : int {
 };
 
 /// A rule is broken in a tick when its quantity is not in [lower, upper]; a nan is in no interval. It acts once it has
-/// been broken for `ticks` ticks in a row, not before tick `grace`. A rule on the value or rate of a wanted command acts
-/// only while that command is followed (state running).
+/// been broken for `ticks` ticks in a row, not before tick `grace`. A rule on the value or rate of a wanted command
+/// acts only while that command is followed (state running).
 struct Rule {
   Quantity quantity = Quantity::value;
   int signal = 0, other = -1;
@@ -57,17 +57,17 @@ struct Event {
 
 /// Watches signals, decides what to do, and is the only one who lets a command through.
 ///
-/// Inputs: wanted commands (n), asked (0 go on, 1 come to rest, 2 trip), watched signals (m). Outputs: commands (n), state,
-/// rule that acts (-1 none, -2 a block is broken, -3 overruns), action.
+/// Inputs: wanted commands (n), asked (0 go on, 1 come to rest, 2 trip), watched signals (m). Outputs: commands (n),
+/// state, rule that acts (-1 none, -2 a block is broken, -3 overruns), action.
 ///
 ///   armed    c = rest                          until `arm_ticks` ticks without a broken rule
 ///   running  c = rest + s (wanted - rest)      s fades in over `soft_start` ticks, then c = wanted
-///   holding  c = last c                        back to running when the rules hold again, or ramping after `hold_limit`
+///   holding  c = last c                        to running when the rules hold again, or ramping after `hold_limit`
 ///   ramping  c = from + s (rest - from)        then idle
 ///   tripped  as ramping, or c = last c         never left
 ///
-/// with s = 3 r^2 - 2 r^3, r from 0 to 1. A way to rest takes as long as `rate` needs, T >= 1.5 |from - rest| / (rate dt).
-/// Whatever the state, the limits of the command hold in every tick.
+/// with s = 3 r^2 - 2 r^3, r from 0 to 1. A way to rest takes as long as `rate` needs,
+/// T >= 1.5 |from - rest| / (rate dt). Whatever the state, the limits of the command hold in every tick.
 class Monitor final : public Block {
  public:
   /// Outside the loop. Indices of rules point into the inputs.

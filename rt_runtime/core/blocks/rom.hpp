@@ -15,8 +15,8 @@ enum class Binary : int { add, sub, mul, div, max, min };
 
 /// A reduced model as a flat list of steps on one array of numbers, compiled from an ONNX file (rt_runtime/rom.py).
 ///
-/// Every tensor of the file is a list of places in the array, so that transposing, gathering and joining cost nothing. The
-/// array starts with the inputs u, then the state, then constants and results. Kinds of step:
+/// Every tensor of the file is a list of places in the array, so that transposing, gathering and joining cost nothing.
+/// The array starts with the inputs u, then the state, then constants and results. Kinds of step:
 ///
 ///   dense      r = f(W x + c)                                    one layer of a network with its activation
 ///   factors    r_i = prod_k (gain_ik x_i + shift_ik)             univariate polynomials, four side by side
@@ -29,7 +29,8 @@ class Plan {
 
   // Outside the loop: append a step. Places point into the array; results are written from place `out` on.
   void dense(std::vector<int> x, Matrix weights, std::vector<int> c, Unary function, int out);
-  void factors(std::vector<int> x, std::vector<std::vector<double>> gain, std::vector<std::vector<double>> shift, int out);
+  void factors(std::vector<int> x, std::vector<std::vector<double>> gain, std::vector<std::vector<double>> shift,
+               int out);
   void terms(std::vector<std::vector<int>> places, Matrix coefficients, std::vector<double> constant, int out);
   void unary(Unary function, std::vector<int> x, int out);
   void binary(Binary function, std::vector<int> a, std::vector<int> b, int out);

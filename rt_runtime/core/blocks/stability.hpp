@@ -12,8 +12,8 @@ namespace hmor {
 ///   W_F = int -f' dx_i,   E_d = int v' C dx,   x_i = G x   (trapezoidal sums, updated every tick)
 ///   SW  = W_F / (max(E_d, 0) + margin) when W_F > 0, else 0;   SW >= 1: stop the test
 ///
-/// x (n) m, v (n) m/s and C (n, n) of the numerical structure, f (m) feedback force in N at the interface, G (m, n) picks
-/// the interface, margin in J (about 1 % of the expected input work). Inputs: x, v, f. Outputs: SW, W_F, E_d.
+/// x (n) m, v (n) m/s and C (n, n) of the numerical structure, f (m) feedback force in N at the interface, G (m, n)
+/// picks the interface, margin in J (about 1 % of the expected input work). Inputs: x, v, f. Outputs: SW, W_F, E_d.
 class StabilityWarning final : public Block {
  public:
   /// Outside the loop.
@@ -34,8 +34,8 @@ class StabilityWarning final : public Block {
 ///   W_I = int p' dx,  E_k* = v*' M v* / 2,  E_d* = int v*' C dx,  E_s = x' K x / 2,  W_exp = int -f' dx_m
 ///   EEI = (W_I - (E_k* + E_d* + E_s - W_exp)) / (max(W_I, 0) + e_most)
 ///
-/// p (n) N excitation force on the numerical structure, f (m) N feedback force, x_m (m) m measured displacement, e_most in J.
-/// Inputs: x, p, f, x_m. Outputs: EEI, W_I.
+/// p (n) N excitation force on the numerical structure, f (m) N feedback force, x_m (m) m measured displacement, e_most
+/// in J. Inputs: x, p, f, x_m. Outputs: EEI, W_I.
 class EnergyError final : public Block {
  public:
   /// Outside the loop. mass, damping, stiffness (n, n); m interface coordinates.

@@ -118,7 +118,6 @@ void bind_engine(nb::module_& m) {
       .def("stream", &Loop::stream, nb::keep_alive<1, 2>(), "ring"_a.none())
       .def("start", &Loop::start, nb::call_guard<nb::gil_scoped_release>())
       .def("stop", &Loop::stop, nb::call_guard<nb::gil_scoped_release>())
-      .def_prop_ro("first_not_real_time", &Loop::first_not_real_time)
       .def_prop_ro("way_to_rest", [](const Loop& loop) { return loop.health().way_to_rest; })
       .def_prop_ro("broken", [](const Loop& loop) { return loop.health().broken; })
       .def_prop_ro("broken_port", [](const Loop& loop) { return loop.health().port; })
