@@ -103,13 +103,19 @@ def _one(x, y, parameters):  # type: ignore[no-untyped-def]
     top = 0
     for n in range(1, nodes):
         while top >= depth[n]:
+            factor = psi[rows[top]]
             for o in range(outputs):
-                stack[top - 1, o] += psi[rows[top]] * stack[top, o]
+                stack[top - 1, o] += factor * stack[top, o]
             top -= 1
-        top = depth[n]
-        rows[top] = row[n]
-        for o in range(outputs):
-            stack[top, o] = c[n, o]
+        if n + 1 == nodes or depth[n + 1] <= depth[n]:  # a leaf needs no place of its own
+            factor = psi[row[n]]
+            for o in range(outputs):
+                stack[top, o] += factor * c[n, o]
+        else:
+            top = depth[n]
+            rows[top] = row[n]
+            for o in range(outputs):
+                stack[top, o] = c[n, o]
     while top > 0:
         for o in range(outputs):
             stack[top - 1, o] += psi[rows[top]] * stack[top, o]
