@@ -105,7 +105,7 @@ def test_an_overrun_storm_trips_through_the_monitor_and_still_comes_to_rest() ->
 
     loop = Loop(RATE)
     loop.signal("wanted", unit="m")
-    loop.add("slow", oscillator.block(dt=1 / RATE, substeps=100_000), outputs=["wanted"])
+    loop.add("slow", oscillator.block(dt=1 / RATE, substeps=250_000), outputs=["wanted"])
     protect(loop, [STROKE], manners=Manners(soft_start=0.005, soft_stop=0.02, trip=0.02))
     pacing = Pacing(overrun="trip", grace_ticks=5, overruns_to_trip=3, priority=0, lock_memory=False)
     with pytest.raises(Tripped, match="missed too many wake-up times in a row") as caught:
