@@ -1,0 +1,90 @@
+"""Steps of a study: made once, made again when something changed, and clear about what is missing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hmor import pipeline as module
+from hmor.pipeline import Pipeline, Step
+from rt_runtime import ConfigError
+
+
+class Counted:
+    """A pipeline of two steps that counts how often each is made."""
+
+    def __init__(self, folder: Path, number: int = 1, study: str = "toy") -> None:
+        self.made: list[str] = []
+
+        def one(_: Any) -> dict[str, Any]:
+            self.made.append("one")
+            (folder / "data").write_text("x")
+            return {"number": number}
+
+        def two(given: Any) -> dict[str, Any]:
+            self.made.append("two")
+            return {"twice": 2 * given["one"]["number"]}
+
+        steps = [Step("one", one, {"number": number}, files=("data",)), Step("two", two, {}, ("one",))]
+        self.pipeline = Pipeline(study, folder, steps)
+
+
+def test_a_step_whose_inputs_did_not_change_is_not_repeated(tmp_path: Path) -> None:
+    first = Counted(tmp_path)
+    assert first.pipeline.run("one") == {"number": 1}
+    assert first.pipeline.run("two") == {"twice": 2}
+    again = Counted(tmp_path)
+    assert again.pipeline.run("one") == {"number": 1}
+    assert again.pipeline.run("two") == {"twice": 2}
+    assert again.made == []
+    assert again.pipeline.run("two", force=True) == {"twice": 2}
+    assert again.made == ["two"]
+    assert again.pipeline.seconds("one") is not None
+
+
+def test_a_change_reaches_the_steps_behind_it(tmp_path: Path) -> None:
+    Counted(tmp_path).pipeline.run("one")
+    Counted(tmp_path).pipeline.run("two")
+    changed = Counted(tmp_path, number=3)
+    with pytest.raises(ConfigError, match=r"Step 'one' of study 'toy' was made from other settings .* hmor one toy"):
+        changed.pipeline.run("two")
+    changed.pipeline.run("one")
+    assert changed.pipeline.run("two") == {"twice": 6}
+    assert changed.made == ["one", "two"]
+
+
+def test_files_that_are_gone_make_a_step_untrue(tmp_path: Path) -> None:
+    Counted(tmp_path).pipeline.run("one")
+    (tmp_path / "data").unlink()
+    again = Counted(tmp_path)
+    again.pipeline.run("one")
+    assert again.made == ["one"]
+
+
+def test_what_is_missing_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"Step 'one' of study 'toy' is not made yet; run: hmor one toy"):
+        Counted(tmp_path).pipeline.run("two")
+
+
+def test_a_folder_of_another_study_or_version_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Counted(tmp_path).pipeline.run("one")
+    before = (tmp_path / "steps" / "one.json").read_bytes()
+    with pytest.raises(ConfigError, match=r"belongs to study 'toy', not to 'other'; choose another with --folder"):
+        Counted(tmp_path, study="other").pipeline.run("one")
+    monkeypatch.setattr(module, "program_version", lambda: "9.9.9")
+    with pytest.raises(ConfigError, match=r"was made by hybrid-mor .*, this is 9\.9\.9; choose another with --folder"):
+        Counted(tmp_path).pipeline.run("one")
+    assert (tmp_path / "steps" / "one.json").read_bytes() == before
+    Counted(tmp_path).pipeline.run("one", force=True)
+    assert json.loads((tmp_path / "steps" / "one.json").read_text())["version"] == "9.9.9"
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"study": "toy"}'])
+def test_a_spoilt_result_is_said(tmp_path: Path, text: str) -> None:
+    Counted(tmp_path).pipeline.run("one")
+    (tmp_path / "steps" / "one.json").write_text(text)
+    with pytest.raises(ConfigError, match=r"one\.json must hold the result of a step, got .*; delete it and run again"):
+        Counted(tmp_path).pipeline.run("one")
