@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from hmor.commands import bench, check, demo, export, info, rig, run, sample, simulate, studies, train, validate
+from hmor.commands import bench, check, demo, export, info, report, rig, run, sample, simulate, studies, train, validate
 from rt_runtime.errors import BundleError, ConfigError, MissingExtra, Tripped
 
 app = typer.Typer(
@@ -16,7 +16,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, studies, sample, train, validate, export, simulate, info, check, run, rig, bench):
+for command in (demo, studies, sample, train, validate, export, simulate, info, check, run, rig, report, bench):
     command.register(app)
 
 

@@ -65,7 +65,18 @@ def benchmark_specimen(rate: float) -> PhysicalSide:
     return PhysicalSide(loop, ("command",), ("position", "force"))
 
 
-RIGS: Mapping[str, Callable[[float], PhysicalSide]] = {"spring": spring, "benchmark_specimen": benchmark_specimen}
+def motorcycle_ecvt(rate: float) -> PhysicalSide:
+    """The transmission of the motorcycle, driven by a motor that changes every 0.25 s."""
+    from hmor.motorcycle.rig import motorcycle_ecvt as build
+
+    return build(rate)
+
+
+RIGS: Mapping[str, Callable[[float], PhysicalSide]] = {
+    "spring": spring,
+    "benchmark_specimen": benchmark_specimen,
+    "motorcycle_ecvt": motorcycle_ecvt,
+}
 
 
 def from_part(part: Substructure, rate: float) -> PhysicalSide:

@@ -113,12 +113,14 @@ def load_study(path: str | Path) -> Study:
     try:
         study = Study.model_validate(content, context={"folder": path.parent})
     except ValidationError as error:
-        raise ConfigError.from_problems(f"Study {path}", [_sentence(problem) for problem in error.errors()]) from None
+        problems = [problem_sentence(problem) for problem in error.errors()]
+        raise ConfigError.from_problems(f"Study {path}", problems) from None
     study._path = path
     return study
 
 
-def _sentence(problem: Any) -> str:
+def problem_sentence(problem: Any) -> str:
+    """Make one sentence of a problem pydantic found: the key, what it must be, what it is."""
     key = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "missing":
         return f"Key '{key}' is missing."

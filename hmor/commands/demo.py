@@ -1,53 +1,63 @@
-"""`hmor demo`: the main job in one command."""
+"""`hmor demo`: the main job in one command, from the full-order brakes to the report."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import resource
+import sys
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from hmor.pipeline import Pipeline
 
-def run(folder: Path) -> dict[str, Any]:
-    """Shake a three-storey frame for 20 s at 4096 Hz; return peak drifts and speed, draw the response to a PNG."""
-    import time
+STUDY = "motorcycle_brakes"
 
-    import matplotlib
-    import numpy as np
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    from mor.excitation import synthetic_ground_motion
-    from mor.models.benchmark_frame import RATE, benchmark_frame
-    from mor.substructures import LinearSubstructure
-
-    ground = synthetic_ground_motion(duration=20.0, rate=RATE, peak=3.0, seed=1)
-    reference = benchmark_frame(1).reference
-    floors = {f"x{i + 1}": ("m", "x", row) for i, row in enumerate(np.eye(3))}
-    frame = LinearSubstructure.from_structure(
-        "frame", reference, inputs={"a_g": ("m/s2", -reference.ground_mass)}, outputs=floors
-    )
+def run(pipeline: Pipeline, *, force: bool = False) -> dict[str, Any]:
+    """Make all steps; return their results, the seconds of each and the largest memory the program had."""
     start = time.perf_counter()
-    response = frame.simulate({"a_g": ground.values}, dt=1 / RATE, hold="foh")
-    seconds = time.perf_counter() - start
-
-    folder.mkdir(parents=True, exist_ok=True)
-    figure, axes = pyplot.subplots(figsize=(8, 4), layout="constrained")
-    for i, name in enumerate(floors, 1):
-        axes.plot(response.time, 1e3 * response[name], label=f"floor {i}", linewidth=0.8)
-    axes.set(xlabel="time [s]", ylabel="displacement [mm]", title="Three-storey frame, synthetic ground motion")
-    axes.legend(loc="upper right")
-    picture = folder / "frame.png"
-    figure.savefig(picture, dpi=150)
-    pyplot.close(figure)
+    results = {name: pipeline.run(name, force=force) for name in pipeline.steps}
     return {
-        "peaks_mm": {name: float(1e3 * abs(response[name]).max()) for name in floors},
-        "frequencies_hz": [float(f) for f in reference.modes().frequencies],
-        "real_time_factor": ground.duration / seconds,
-        "picture": str(picture),
+        "study": pipeline.study,
+        "folder": str(pipeline.folder),
+        "seconds": round(time.perf_counter() - start, 1),
+        "seconds_of_steps": {name: pipeline.seconds(name) for name in pipeline.steps},
+        "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        **results,
     }
+
+
+def headlines(result: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Return what the demo shows: quantity, measured, published or goal."""
+    simulated, run_ = result["simulate"], result["run"]
+    errors, times = simulated["nrmse_percent"], simulated["run_time"]
+    published = simulated["published_percent"]
+    rows = []
+    for kind, name in (("ffnn", "FFNN"), ("pce", "PCE"), ("mixed", "mixed")):
+        for signal, what in (("tau_rw", "rear brake torque"), ("tau_fw", "front brake torque"), ("v", "speed")):
+            mark = published[kind].get(signal)
+            value, known = f"{errors[kind][signal]:.2f} %", "-" if mark is None else f"{mark:g} % published"
+            rows.append((f"NRMSE, static {name}, {what}", value, known))
+    for kind, name in (("ffnn_memory", "FFNN"), ("pce_memory", "PCE")):
+        if kind in errors:
+            for signal, what in (("tau_rw", "rear brake torque"), ("tau_fw", "front brake torque"), ("v", "speed")):
+                rows.append((f"NRMSE, {name} with memory, {what}", f"{errors[kind][signal]:.3f} %", "-"))
+    fast = "ffnn_memory" if "ffnn_memory" in times else "ffnn"
+    rows.append(("full-order hybrid model", f"{times['fom']['real_time_factor']:.1f} x real time", "-"))
+    rows.append((
+        "reduced hybrid model", f"{times[fast]['real_time_factor']:.0f} x real time, "
+        f"{times[fast]['speedup_over_fom']:.1f} x faster", "2.2 x faster published",
+    ))  # fmt: skip
+    worst = max((row["rows"] or 0.0, row["run"] or 0.0) for row in result["export"]["parity"])
+    rows.append(("largest difference between export targets", f"{max(worst):.1e}", "-"))
+    if run_["tracking"] is not None:
+        rows.append(("real time: tracking error J2", f"{run_['tracking']['J2']:.2f} %", "0.32 % published"))
+    rows.append(("real time: missed ticks", f"{run_['missed']} of {run_['ticks']}", "-"))
+    return rows
 
 
 def register(app: typer.Typer) -> None:
@@ -55,23 +65,26 @@ def register(app: typer.Typer) -> None:
 
     @app.command("demo")
     def command(
-        folder: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("runs/demo"),
+        full: Annotated[bool, typer.Option("--full", help="All prototypes, also controlled, 45 s paced.")] = False,
+        folder: Annotated[Path | None, typer.Option(help="Where the results go.")] = None,
+        force: Annotated[bool, typer.Option("--force", help="Make every step again.")] = False,
         as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
     ) -> None:
-        """Step a full-order model, print a table and draw a picture."""
-        result = run(folder)
+        """Sample, train, validate, export, simulate, run and report the reduced brakes of a motorcycle."""
+        from hmor.pipelines import find_pipeline
+
+        pipeline = find_pipeline(STUDY, folder, quick=not full)
+        assert pipeline is not None
+        with contextlib.redirect_stdout(sys.stderr):
+            result = run(pipeline, force=force)
         if as_json:
             print(json.dumps(result, indent=2))
             return
         from rich.console import Console
         from rich.table import Table
 
-        table = Table(title="Three-storey frame, 20 s of ground motion at 4096 Hz", title_justify="left")
-        for column in ("floor", "peak displacement [mm]", "natural frequency of the mode [Hz]"):
-            table.add_column(column, justify="right")
-        for i, (peak, frequency) in enumerate(
-            zip(result["peaks_mm"].values(), result["frequencies_hz"], strict=True), 1
-        ):
-            table.add_row(str(i), f"{peak:.2f}", f"{frequency:.3f}")
+        table = Table("quantity", "measured", "beside", title="Reduced brakes of a motorcycle", title_justify="left")
+        for row in headlines(result):
+            table.add_row(*row)
         Console().print(table)
-        print(f"{result['real_time_factor']:.0f} times faster than real time; picture in {result['picture']}")
+        print(f"{result['seconds']} s, {result['peak_memory_mb']} MB at most; report in {result['report']['page']}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hmor.pipelines import FolderOption, ForceOption, QuickOption, made
 from rt_runtime.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -116,12 +117,17 @@ def register(app: typer.Typer) -> None:
 
     @app.command("export")
     def command(
-        study: Annotated[Path, typer.Argument(help="Study file (TOML) with a section [export].")],
+        study: Annotated[Path, typer.Argument(help="motorcycle_brakes, or a study file with a section [export].")],
         check: Annotated[bool, typer.Option("--verify", help="Ask every engine the golden questions.")] = False,
         overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the bundle that is there.")] = False,
+        folder: FolderOption = None,
+        force: ForceOption = False,
+        quick: QuickOption = False,
         as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
     ) -> None:
         """Write fitted models as ONNX, C and FMU in one bundle."""
+        if made("export", study, folder, force=force, quick=quick, as_json=as_json):
+            return
         from hmor.bundle_view import bundle_content, bundle_text
 
         bundle, results = run(study, overwrite=overwrite, check=check)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hmor.pipelines import FolderOption, ForceOption, QuickOption, made
 from rt_runtime.errors import Tripped
 
 if TYPE_CHECKING:
@@ -90,12 +91,17 @@ def register(app: typer.Typer) -> None:
 
     @app.command("run")
     def command(
-        study: Annotated[Path, typer.Argument(help="A study file with a section [run].")],
+        study: Annotated[Path, typer.Argument(help="motorcycle_brakes, or a study file with a section [run].")],
         paced: Annotated[bool | None, typer.Option("--paced/--unpaced", help="Against the clock or not.")] = None,
         duration: Annotated[float | None, typer.Option(min=1e-3, help="Seconds; by default the study's.")] = None,
+        folder: FolderOption = None,
+        force: ForceOption = False,
+        quick: QuickOption = False,
         as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
     ) -> None:
         """Run the test of a study; Ctrl-C is a soft stop. The exit code is 3 after a trip."""
+        if made("run", study, folder, force=force, quick=quick, as_json=as_json):
+            return
         result, tripped = run(study, paced=paced, duration=duration, show=not as_json and sys.stderr.isatty())
         if as_json:
             print(json.dumps(result, indent=2))

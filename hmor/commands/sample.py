@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hmor.pipelines import FolderOption, ForceOption, QuickOption, made
+
 if TYPE_CHECKING:
     from mor.campaign import Store
     from mor.dataset import Dataset
@@ -61,13 +63,18 @@ def register(app: typer.Typer) -> None:
 
     @app.command("sample")
     def command(
-        study: Annotated[Path, typer.Argument(help="Study file (TOML) with a section [sample].")],
+        study: Annotated[Path, typer.Argument(help="motorcycle_brakes, or a study file with a section [sample].")],
         retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Repeat the samples that failed.")] = False,
         executor: Annotated[str | None, typer.Option(help="processes, serial or dask://host:port.")] = None,
         workers: Annotated[int | None, typer.Option(help="Number of processes.")] = None,
+        folder: FolderOption = None,
+        force: ForceOption = False,
+        quick: QuickOption = False,
         as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
     ) -> None:
         """Run a model on a design; started again, it goes on where it stopped."""
+        if made("sample", study, folder, force=force, quick=quick, as_json=as_json):
+            return
         from hmor.commands.info import store_content
 
         try:

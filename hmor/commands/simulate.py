@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hmor.pipelines import FolderOption, ForceOption, QuickOption, made
 from rt_runtime.errors import ConfigError
 
 
@@ -135,9 +136,14 @@ def register(app: typer.Typer) -> None:
         setting: Annotated[list[str] | None, typer.Option("--set", help="A setting of the study, name=value.")] = None,
         save: Annotated[Path | None, typer.Option(help="Write the signals of the nominal run as netCDF.")] = None,
         picture: Annotated[Path | None, typer.Option(help="Draw tracking and histograms (png, svg, pdf).")] = None,
+        folder: FolderOption = None,
+        force: ForceOption = False,
+        quick: QuickOption = False,
         as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
     ) -> None:
         """Run a virtual hybrid test and print its indices beside the published ones."""
+        if made("simulate", name, folder, force=force, quick=quick, as_json=as_json):
+            return
         result = simulate(name, runs, seed, record, read_settings(setting or []), save, picture)
         if as_json:
             print(json.dumps(result, indent=2))

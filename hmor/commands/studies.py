@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from hmor.pipelines import PIPELINES
+
 
 def register(app: typer.Typer) -> None:
     """Add the command to the app."""
@@ -28,6 +30,7 @@ def register(app: typer.Typer) -> None:
                 }
                 for study in found
             }
+            rows |= {name: {"summary": text, "parameters": [], "settings": []} for name, text in PIPELINES.items()}
             print(json.dumps(rows, indent=2))
             return
         from rich.console import Console
@@ -36,4 +39,6 @@ def register(app: typer.Typer) -> None:
         table = Table("study", "what it is", "uncertain parameters", title="built-in studies", title_justify="left")
         for study in found:
             table.add_row(study.name, study.summary, ", ".join(study.space.names) if study.space else "-")
+        for name, text in PIPELINES.items():
+            table.add_row(name, text, "-")
         Console().print(table)

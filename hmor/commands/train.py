@@ -11,6 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
+from hmor.pipelines import FolderOption, ForceOption, QuickOption, made
+
 
 def run(path: Path, *, resume: bool = False, progress: bool = False) -> dict[str, Any]:
     """Fit the model of a study file, write it, and return what to tell: file, summary, selection table."""
@@ -35,11 +37,16 @@ def register(app: typer.Typer) -> None:
 
     @app.command("train")
     def command(
-        study: Annotated[Path, typer.Argument(help="Study file (TOML) with a section [train].")],
+        study: Annotated[Path, typer.Argument(help="motorcycle_brakes, or a study file with a section [train].")],
         resume: Annotated[bool, typer.Option("--resume", help="Go on with a fit that was interrupted.")] = False,
+        folder: FolderOption = None,
+        force: ForceOption = False,
+        quick: QuickOption = False,
         as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
     ) -> None:
         """Fit a reduced model to the samples of a study."""
+        if made("train", study, folder, force=force, quick=quick, as_json=as_json):
+            return
         try:
             with contextlib.redirect_stdout(sys.stderr):
                 result = run(study, resume=resume, progress=True)

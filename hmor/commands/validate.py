@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from hmor.pipelines import FolderOption, ForceOption, QuickOption, made
+
 
 def run(path: Path) -> dict[str, Any]:
     """Judge the model of a study file, draw the pictures, and return the table as plain values."""
@@ -54,10 +56,15 @@ def register(app: typer.Typer) -> None:
 
     @app.command("validate")
     def command(
-        study: Annotated[Path, typer.Argument(help="Study file (TOML) with a section [train].")],
+        study: Annotated[Path, typer.Argument(help="motorcycle_brakes, or a study file with a section [train].")],
+        folder: FolderOption = None,
+        force: ForceOption = False,
+        quick: QuickOption = False,
         as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
     ) -> None:
         """Judge the fitted model on samples it has not seen; fails when it is worse than [validate] max_nrmse."""
+        if made("validate", study, folder, force=force, quick=quick, as_json=as_json):
+            return
         from rich.console import Console
 
         with contextlib.redirect_stdout(sys.stderr), Console(stderr=True).status("validating"):

@@ -1,0 +1,5 @@
+"""`python -m hmor` is `hmor`."""
+
+from hmor.cli import main
+
+main()

@@ -1,0 +1,90 @@
+"""A page that needs nothing beside itself: headings, tables and pictures as one HTML text."""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Sequence
+from pathlib import Path
+
+STYLE = """
+:root { color-scheme: light; --ink: #1d2733; --soft: #5b6875; --line: #d9dfe5; --good: #14713d; --bad: #a3261c; }
+* { box-sizing: border-box; }
+body { margin: 0; font: 16px/1.55 system-ui, "Segoe UI", Helvetica, Arial, sans-serif; color: var(--ink); }
+body { background: #fff; }
+main { max-width: 1040px; margin: 0 auto; padding: 40px 28px 80px; }
+h1 { font-size: 30px; line-height: 1.2; margin: 0 0 6px; }
+h2 { font-size: 21px; margin: 44px 0 10px; padding-top: 14px; border-top: 1px solid var(--line); }
+p { margin: 8px 0 14px; max-width: 78ch; }
+.lead { color: var(--soft); margin-top: 0; }
+.facts { display: flex; flex-wrap: wrap; gap: 12px; margin: 20px 0 8px; }
+.fact { flex: 1 1 180px; border: 1px solid var(--line); border-radius: 8px; padding: 12px 16px; }
+.fact b { display: block; font-size: 24px; font-weight: 650; line-height: 1.25; }
+.fact span { color: var(--soft); font-size: 14px; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; margin: 12px 0 18px; font-size: 14.5px; font-variant-numeric: tabular-nums; }
+th, td { padding: 5px 14px 5px 0; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; }
+thead th { color: var(--soft); font-weight: 600; }
+td.good { color: var(--good); } td.bad { color: var(--bad); }
+figure { margin: 16px 0 22px; }
+figure img { width: 100%; height: auto; display: block; }
+figcaption { color: var(--soft); font-size: 14px; margin-top: 4px; }
+code { font: 13.5px ui-monospace, "SF Mono", Consolas, monospace; background: #f3f5f7; padding: 1px 5px; }
+@media print { main { padding: 0; } h2 { break-after: avoid; } figure, table { break-inside: avoid; } }
+"""
+
+
+class Page:
+    """Collects the parts of a page in their order."""
+
+    def __init__(self, title: str, lead: str) -> None:
+        self._title = title
+        self._parts = [f"<h1>{html.escape(title)}</h1>", f'<p class="lead">{html.escape(lead)}</p>']
+
+    def heading(self, text: str) -> None:
+        """Start a section."""
+        self._parts.append(f"<h2>{html.escape(text)}</h2>")
+
+    def text(self, text: str) -> None:
+        """Add a paragraph; `code` between backticks is set as such."""
+        pieces = html.escape(text).split("`")
+        marked = "".join(f"<code>{piece}</code>" if i % 2 else piece for i, piece in enumerate(pieces))
+        self._parts.append(f"<p>{marked}</p>")
+
+    def facts(self, facts: Sequence[tuple[str, str]]) -> None:
+        """Add large numbers, each with what it is."""
+        cells = "".join(
+            f'<div class="fact"><b>{html.escape(value)}</b><span>{html.escape(what)}</span></div>'
+            for value, what in facts
+        )
+        self._parts.append(f'<div class="facts">{cells}</div>')
+
+    def table(self, head: Sequence[str], rows: Sequence[Sequence[str | tuple[str, bool]]]) -> None:
+        """Add a table; a cell (text, good) is coloured."""
+        top = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
+        body = "".join("<tr>" + "".join(_cell(cell) for cell in row) + "</tr>" for row in rows)
+        self._parts.append(f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>')
+
+    def picture(self, path: Path, caption: str) -> None:
+        """Add a PNG file, kept inside the page."""
+        data = base64.b64encode(path.read_bytes()).decode("ascii")
+        words = html.escape(caption)
+        self._parts.append(
+            f'<figure><img alt="{words}" src="data:image/png;base64,{data}"><figcaption>{words}</figcaption></figure>'
+        )
+
+    def __str__(self) -> str:
+        return (
+            f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+            f'<meta name="viewport" content="width=device-width, initial-scale=1">'
+            f"<title>{html.escape(self._title)}</title>"
+            f"<style>{STYLE}</style></head><body><main>\n" + "\n".join(self._parts) + "\n</main></body></html>\n"
+        )
+
+
+def _cell(cell: str | tuple[str, bool]) -> str:
+    if isinstance(cell, str):
+        return f"<td>{html.escape(cell)}</td>"
+    text, good = cell
+    return f'<td class="{"good" if good else "bad"}">{html.escape(text)}</td>'

@@ -1,0 +1,135 @@
+"""The settings of the motorcycle study: one TOML file, checked as a whole."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from hmor.study import problem_sentence
+from rt_runtime.errors import ConfigError
+
+BUILT_IN = Path(__file__).parents[1] / "studies" / "motorcycle_brakes.toml"
+SIDES = ("rear", "front")
+TORQUES = {"rear": "tau_rw", "front": "tau_fw"}
+STATIC = ("ffnn", "pce")
+MEMORY = ("ffnn_memory", "pce_memory")
+Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[float, Field(gt=0)]
+
+
+class Section(BaseModel):
+    """A section of the file; a key it does not know is a problem."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class StudyPart(Section):
+    """[study]."""
+
+    name: str = Field(min_length=1)
+    pipeline: Literal["motorcycle_brakes"]
+    seed: int = Field(default=1, ge=0)
+    description: str = ""
+
+
+class SamplePart(Section):
+    """[sample]: static points and trajectories of each brake."""
+
+    points: int = Field(default=200, ge=30)
+    share_test: float = Field(default=0.15, gt=0, lt=0.4)
+    trajectories: int = Field(default=6, ge=2)
+    seconds: Positive = 60.0
+
+
+class TrainPart(Section):
+    """[train]: networks; the polynomials choose for themselves."""
+
+    hidden: list[Count] = [10]
+    restarts: Count = 5
+    rest_points: int = Field(default=20, ge=4)
+    memory_hidden: list[Count] = [8, 8]
+    memory_rows: int = Field(default=3000, ge=100)
+    memory_iterations: Count = 400
+    pce_rows: int = Field(default=1000, ge=50)
+    pce_iterations: int = Field(default=0, ge=0)
+
+
+class ExportPart(Section):
+    """[export]: what is written beside the ONNX files."""
+
+    targets: list[Literal["onnx", "c", "fmu", "fmu3"]] = ["onnx", "c", "fmu"]
+
+
+class SimulatePart(Section):
+    """[simulate]: virtual tests of the whole motorcycle."""
+
+    step: Positive = 1e-4
+    prototypes: Count = 30
+    memory: bool = True
+    controlled: bool = True
+
+
+class RunPart(Section):
+    """[run]: the paced test beside the rig."""
+
+    rate: Positive = 10_000.0
+    seconds: float = Field(default=45.0, gt=1.5)
+    brakes: Literal["ffnn", "pce", "ffnn_memory", "pce_memory"] = "ffnn_memory"
+
+
+class QuickPart(Section):
+    """[quick]: what the quick profile changes."""
+
+    trajectories: int = Field(default=4, ge=2)
+    prototypes: Count = 4
+    controlled: bool = False
+    seconds: float = Field(default=10.0, gt=1.5)
+
+
+class Settings(Section):
+    """The whole file."""
+
+    study: StudyPart
+    sample: SamplePart = SamplePart()
+    train: TrainPart = TrainPart()
+    export: ExportPart = ExportPart()
+    simulate: SimulatePart = SimulatePart()
+    run: RunPart = RunPart()
+    quick: QuickPart = QuickPart()
+
+    @model_validator(mode="after")
+    def _rate_fits(self) -> Settings:
+        if abs(self.run.rate * self.simulate.step - 1.0) > 1e-9:
+            raise ConfigError(
+                f"run.rate must be {1 / self.simulate.step:g} Hz, one tick a simulate.step, got {self.run.rate:g} Hz"
+            )
+        return self
+
+    def quickly(self) -> Settings:
+        """Return the settings of the quick profile."""
+        quick = self.quick
+        return self.model_copy(
+            update={
+                "sample": self.sample.model_copy(update={"trajectories": quick.trajectories}),
+                "simulate": self.simulate.model_copy(
+                    update={"prototypes": quick.prototypes, "controlled": quick.controlled}
+                ),
+                "run": self.run.model_copy(update={"seconds": quick.seconds}),
+            }
+        )
+
+
+def load_settings(path: Path) -> Settings:
+    """Read and check the file; every problem is listed, with its key."""
+    try:
+        content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"Study {path} must be TOML: {error}.") from None
+    try:
+        return Settings.model_validate(content)
+    except ValidationError as error:
+        problems = [problem_sentence(problem) for problem in error.errors()]
+        raise ConfigError.from_problems(f"Study {path}", problems) from None

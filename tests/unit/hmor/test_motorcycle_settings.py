@@ -1,0 +1,82 @@
+"""The file of the motorcycle study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hmor.motorcycle.page import Page
+from hmor.motorcycle.settings import BUILT_IN, load_settings
+from hmor.pipelines import find_pipeline
+from rt_runtime import ConfigError
+
+
+def test_the_built_in_file_is_read_and_has_a_quick_profile() -> None:
+    settings = load_settings(BUILT_IN)
+    assert (settings.sample.points, settings.simulate.prototypes, settings.run.seconds) == (200, 30, 45.0)
+    quick = settings.quickly()
+    assert quick.simulate.prototypes == settings.quick.prototypes < 30
+    assert quick.run.seconds < 45.0
+    assert quick.train == settings.train
+
+
+def test_all_mistakes_are_listed_with_their_keys(tmp_path: Path) -> None:
+    text = BUILT_IN.read_text()
+    for right, wrong in (
+        ("points = 200", "points = 2"),
+        ('brakes = "ffnn_memory"', 'brakes = "fnn"'),
+        ("[export]", "[export]\nspeed = 3"),
+        ("prototypes = 30", 'prototypes = "many"'),
+    ):
+        assert right in text
+        text = text.replace(right, wrong)
+    path = tmp_path / "study.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as error:
+        load_settings(path)
+    message = str(error.value)
+    assert "has 4 problems" in message
+    assert "Key 'sample.points' must be greater than or equal to 30, got 2" in message
+    assert "Key 'run.brakes' must be 'ffnn', 'pce', 'ffnn_memory' or 'pce_memory', got 'fnn'" in message
+    assert "Key 'export.speed' is unknown; check its spelling and its section." in message
+    assert "Key 'simulate.prototypes' must be a valid integer" in message
+
+
+def test_the_rate_must_be_that_of_the_step(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text(BUILT_IN.read_text().replace("rate = 10000.0", "rate = 5000.0"))
+    with pytest.raises(ConfigError, match=r"run\.rate must be 10000 Hz, one tick a simulate\.step, got 5000 Hz"):
+        load_settings(path)
+    path.write_text("[study\n")
+    with pytest.raises(ConfigError, match=r"must be TOML"):
+        load_settings(path)
+
+
+def test_pipelines_are_found_by_name_and_by_file(tmp_path: Path) -> None:
+    assert find_pipeline("nonsense") is None
+    other = tmp_path / "other.toml"
+    other.write_text('[study]\nname = "x"\n')
+    assert find_pipeline(other) is None
+    copy = tmp_path / "mine.toml"
+    copy.write_text(BUILT_IN.read_text().replace('name = "motorcycle_brakes"', 'name = "mine"'))
+    mine = find_pipeline(copy, tmp_path / "out", quick=True)
+    assert mine is not None
+    assert mine.study == "mine"
+    assert list(mine.steps) == ["sample", "train", "validate", "export", "simulate", "run", "report"]
+    assert mine.fingerprint("simulate") != find_pipeline(copy, tmp_path / "out").fingerprint("simulate")  # type: ignore[union-attr]
+
+
+def test_a_page_escapes_what_it_is_given(tmp_path: Path) -> None:
+    page = Page("a < b", "lead & more")
+    page.text("run `x < y` now")
+    page.table(["h"], [[("1 < 2", True)], ["<script>"]])
+    page.facts([("5 x", "faster")])
+    (tmp_path / "p.png").write_bytes(b"png")
+    page.picture(tmp_path / "p.png", 'a "caption"')
+    text = str(page)
+    assert "<script>" not in text
+    assert "<code>x &lt; y</code>" in text
+    assert 'class="good"' in text
+    assert "data:image/png;base64,cG5n" in text
+    assert "http" not in text
