@@ -237,7 +237,7 @@ def test_every_rig_of_the_catalogue_and_any_substructure_can_be_played() -> None
     side = find_rig("mor.models.parts:mr_damper_part", 4096.0, ROOT)
     side.loop.check()
     assert side.commands and side.measured
-    with pytest.raises(ConfigError, match='Rig must be one of spring, benchmark_specimen or "module:name"'):
+    with pytest.raises(ConfigError, match='Rig must be one of spring, benchmark_specimen, motorcycle_ecvt or "module:name"'):
         find_rig("nothing", 1000.0, ROOT)
     with pytest.raises(ConfigError, match="must be or return a substructure or a PhysicalSide"):
         find_rig("os:getcwd", 1000.0, ROOT)
