@@ -57,8 +57,8 @@ const MultiplyKernels multiply_kernels = [] {
   return MultiplyKernels{nothing, plain<1>, plain<2>, plain<3>, plain<4>};
 }();
 
-void multiply_tall(const double* a, int ld, int cols, const double* x, double* y) noexcept {
-  int i = 0;
+void multiply_tall(const double* a, std::ptrdiff_t ld, int cols, const double* x, double* y) noexcept {
+  std::ptrdiff_t i = 0;
   for (; ld - i > 16; i += 16) multiply_kernels[4](a + i, ld, cols, x, y + i);
   multiply_kernels[static_cast<std::size_t>(ld - i) / 4](a + i, ld, cols, x, y + i);
 }

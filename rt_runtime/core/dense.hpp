@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <new>
 #include <stdexcept>
 #include <vector>
 
@@ -18,6 +19,19 @@ namespace hmor {
 
 /// Rows are padded to whole groups of four so that kernels have no remainder loop.
 constexpr int padded(int n) noexcept { return (n + 3) & ~3; }
+
+/// Allocates at the start of a cache line, so that no vector register is loaded across two of them.
+template <class T>
+struct CacheLines {
+  using value_type = T;
+  CacheLines() = default;
+  template <class U>
+  CacheLines(const CacheLines<U>&) noexcept {}
+  T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{64})); }
+  void deallocate(T* p, std::size_t) noexcept { ::operator delete(p, std::align_val_t{64}); }
+  bool operator==(const CacheLines&) const noexcept { return true; }
+};
+using Numbers = std::vector<double, CacheLines<double>>;
 
 /// Dense column-major matrix whose capacity is fixed when it is built; a(i, j) = data[j * ld + i].
 /// Padding rows are zero and stay zero.
@@ -49,7 +63,7 @@ class Matrix {
   int ld() const noexcept { return ld_; }
 
  private:
-  std::vector<double> data_;
+  Numbers data_;
   int rows_ = 0, cols_ = 0, ld_ = 0;
 };
 
@@ -58,8 +72,15 @@ using MultiplyKernel = void (*)(const double* a, std::ptrdiff_t ld, int cols, co
 using MultiplyKernels = std::array<MultiplyKernel, 5>;
 extern const MultiplyKernels multiply_kernels;
 
+/// In the loop. The same for more than four groups.
+void multiply_tall(const double* a, std::ptrdiff_t ld, int cols, const double* x, double* y) noexcept;
+
+/// Outside the loop. The kernel for matrices with this `ld`, for a block that multiplies the same matrix every tick.
+inline MultiplyKernel multiply_kernel(int ld) noexcept {
+  return ld > 16 ? multiply_tall : multiply_kernels[static_cast<std::size_t>(ld) / 4];
+}
+
 /// In the loop. y = A x with A column-major, `ld` a multiple of four; writes ld numbers to y. y must not alias x.
-void multiply_tall(const double* a, int ld, int cols, const double* x, double* y) noexcept;
 inline void multiply(const double* a, int ld, int cols, const double* x, double* y) noexcept {
   if (ld > 16) return multiply_tall(a, ld, cols, x, y);
   multiply_kernels[static_cast<std::size_t>(ld) / 4](a, ld, cols, x, y);

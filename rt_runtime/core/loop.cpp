@@ -1,6 +1,7 @@
 #include "loop.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <stdexcept>
 
@@ -81,6 +82,10 @@ Stop Loop::run(std::int64_t ticks) noexcept {
   return advance(ticks + health_.way_to_rest + 1);
 }
 
+namespace {
+constexpr std::uint64_t exponent = 0x7ff0'0000'0000'0000;
+}
+
 Stop Loop::advance(std::int64_t ticks) noexcept {
   const double* const bus = bus_.data();
   Call* const first = calls_.data();
@@ -88,8 +93,10 @@ Stop Loop::advance(std::int64_t ticks) noexcept {
   Ring* const ring = ring_;
   const bool guarded = health_.guarded, goes_to_rest = guarded && !exact_;
   std::int64_t k = k_;
-  for (const std::int64_t until = k + ticks; k < until;) {
-    if (k >= end_) [[unlikely]] {
+  const std::int64_t until = k + ticks;
+  for (std::int64_t limit = std::min(until, end_);;) {
+    if (k >= limit) [[unlikely]] {  // after end_ this is looked at every tick
+      if (k >= until) break;
       k_ = k;
       if (!goes_to_rest) return Stop::finished;
       if (health_.asked < 1.0) health_.asked = 1.0;
@@ -104,14 +111,12 @@ Stop Loop::advance(std::int64_t ticks) noexcept {
       if (call.gather)
         for (int i = 0; i < call.n_in; ++i) call.gathered[i] = bus[call.gather[i]];
       call.block->step(t, call.in, call.out);
-      bool bad = call.block->fault() != 0;
-      // One by one: reading fresh scalars as vectors would stall on the store buffer.
-      for (int i = 0; i < call.n_out; ++i)
-        if (!std::isfinite(call.out[i])) [[unlikely]] {
-          bad = true;
-          break;
-        }
-      if (bad) [[unlikely]] {
+      // The largest exponent tells: all ones in infinity and nan. One by one, without a branch each: reading fresh
+      // scalars as vectors would stall on the store buffer.
+      std::uint64_t largest = 0;
+      for (const double *y = call.out, *const end = y + call.n_out; y != end; ++y)
+        largest = std::max(largest, std::bit_cast<std::uint64_t>(*y) & exponent);
+      if (largest == exponent || call.block->fault() != 0) [[unlikely]] {
         stop = broken(call);
         if (stop != Stop::running) break;
       }

@@ -27,13 +27,15 @@ Delay::Delay(double steps, std::vector<double> initial)
 void Delay::step(double, const double* in, double* out) noexcept {
   const int n = n_in();
   double* const end = ring_.data() + ring_.size();
+  const double late = fraction_, soon = 1.0 - late;
+  double *const write = write_, *const recent = recent_, *const older = older_;
   for (int i = 0; i < n; ++i) {
-    write_[i] = in[i];
-    out[i] = (1.0 - fraction_) * recent_[i] + fraction_ * older_[i];
+    write[i] = in[i];
+    out[i] = soon * recent[i] + late * older[i];
   }
-  older_ = recent_;
-  if ((recent_ += n) == end) recent_ = ring_.data();
-  if ((write_ += n) == end) write_ = ring_.data();
+  older_ = recent;
+  recent_ = recent + n == end ? ring_.data() : recent + n;
+  write_ = write + n == end ? ring_.data() : write + n;
 }
 
 void Delay::reset() noexcept {

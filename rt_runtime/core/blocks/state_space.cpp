@@ -4,6 +4,11 @@
 
 namespace hmor {
 
+namespace {
+/// Numbers in whole cache lines that hold n numbers.
+constexpr int whole_lines(int n) noexcept { return (n + 7) & ~7; }
+}  // namespace
+
 StateSpace::StateSpace(const Matrix& a, const Matrix& b, const Matrix& c, const Matrix& d, Matrix entry,
                        std::vector<double> initial, double period, Update update)
     : Block(b.cols(), c.rows(), a.rows(), period),
@@ -11,9 +16,10 @@ StateSpace::StateSpace(const Matrix& a, const Matrix& b, const Matrix& c, const 
       entry_(std::move(entry)),
       initial_(std::move(initial)),
       first_(c.rows()),
-      buffer_(2 * static_cast<std::size_t>(stacked_.ld() + b.cols())),
+      buffer_(2 * static_cast<std::size_t>(whole_lines(stacked_.ld() + b.cols()))),
       now_(buffer_.data()),
-      next_(buffer_.data() + stacked_.ld() + b.cols()),
+      next_(buffer_.data() + buffer_.size() / 2),
+      multiply_(multiply_kernel(stacked_.ld())),
       update_(update) {
   const int n = a.rows(), m = b.cols(), p = c.rows();
   if (a.cols() != n || b.rows() != n || c.cols() != n || d.rows() != p || d.cols() != m || entry_.rows() != n ||
@@ -50,7 +56,7 @@ void StateSpace::step(double, const double* in, double* out) noexcept {
       for (int i = 0; i < n; ++i) now_[i] -= entry_(i, j) * in[j];
   }
   for (int i = 0; i < n_in(); ++i) now_[n + i] = in[i];
-  multiply(stacked_, now_, next_);
+  multiply_(stacked_.data(), stacked_.ld(), stacked_.cols(), now_, next_);
   for (int i = 0; i < p; ++i) out[i] = next_[n + i];
   std::swap(now_, next_);
 }

@@ -37,8 +37,9 @@ class StateSpace final : public Block {
   Matrix entry_;                   // G
   std::vector<double> initial_;    // x_0
   std::vector<double> first_;      // C x_0, for Update::start
-  std::vector<double> buffer_;     // two vectors that take turns: [x; u] now, [x+; y] next
+  Numbers buffer_;                 // two vectors that take turns: [x; u] now, [x+; y] next
   double *now_, *next_;
+  MultiplyKernel multiply_;
   Update update_;
   bool started_ = false;
 };
