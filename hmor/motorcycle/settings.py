@@ -41,7 +41,7 @@ class SamplePart(Section):
     points: int = Field(default=200, ge=30)
     share_test: float = Field(default=0.15, gt=0, lt=0.4)
     trajectories: int = Field(default=6, ge=2)
-    seconds: Positive = 60.0
+    seconds: Positive = 30.0
 
 
 class TrainPart(Section):
@@ -50,9 +50,9 @@ class TrainPart(Section):
     hidden: list[Count] = [10]
     restarts: Count = 5
     rest_points: int = Field(default=20, ge=4)
-    memory_hidden: list[Count] = [8, 8]
-    memory_rows: int = Field(default=3000, ge=100)
-    memory_iterations: Count = 400
+    memory_hidden: list[Count] = [10, 10]
+    memory_rows: int = Field(default=2500, ge=100)
+    memory_iterations: Count = 200
     pce_rows: int = Field(default=1000, ge=50)
     pce_iterations: int = Field(default=0, ge=0)
 
@@ -83,7 +83,6 @@ class RunPart(Section):
 class QuickPart(Section):
     """[quick]: what the quick profile changes."""
 
-    trajectories: int = Field(default=4, ge=2)
     prototypes: Count = 4
     controlled: bool = False
     seconds: float = Field(default=10.0, gt=1.5)
@@ -113,7 +112,6 @@ class Settings(Section):
         quick = self.quick
         return self.model_copy(
             update={
-                "sample": self.sample.model_copy(update={"trajectories": quick.trajectories}),
                 "simulate": self.simulate.model_copy(
                     update={"prototypes": quick.prototypes, "controlled": quick.controlled}
                 ),
