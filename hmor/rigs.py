@@ -79,6 +79,10 @@ RIGS: Mapping[str, Callable[[float], PhysicalSide]] = {
 }
 
 
+CATALOGUE = ("three_storey", "front_brake_run", "rear_brake_run")
+"""Problems of mor.catalogue with a substructure that can be commanded: its inputs are the commands."""
+
+
 def from_part(part: Substructure, rate: float) -> PhysicalSide:
     """Any substructure as a rig: its inputs are the commands, its outputs are measured."""
     loop = Loop(rate)
@@ -93,11 +97,19 @@ def from_part(part: Substructure, rate: float) -> PhysicalSide:
 
 
 def find_rig(name: str, rate: float, folder: Path) -> PhysicalSide:
-    """Return a built-in rig, or "module:name" of a Substructure, a function that returns one, or a PhysicalSide."""
+    """Return a built-in rig, a problem of the catalogue, or "module:name".
+
+    The latter names a Substructure, a function that returns one, or a PhysicalSide.
+    """
     if name in RIGS:
         return RIGS[name](rate)
+    if name in CATALOGUE:
+        from mor import catalogue
+
+        return from_part(getattr(catalogue, name)().substructure, rate)
     if ":" not in name:
-        raise ConfigError(f'Rig must be one of {", ".join(RIGS)} or "module:name" of a substructure, got {name!r}.')
+        known = ", ".join((*RIGS, *CATALOGUE))
+        raise ConfigError(f'Rig must be one of {known} or "module:name" of a substructure, got {name!r}.')
     from hmor.study import load_object
 
     found: Any = load_object(name, folder)

@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
 
     @app.command("rig")
     def command(
-        name: Annotated[str, typer.Argument(help='A built-in rig, or "module:name" of a substructure.')] = "spring",
+        name: Annotated[str, typer.Argument(help='A built-in rig, a catalogue problem, or "module:name".')] = "spring",
         rate: Annotated[float, typer.Option(min=1.0, max=1e5, help="Ticks per second of the test.")] = 1000.0,
         port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one and prints it.")] = 0,
         host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hmor.rigs import RIGS, find_rig, from_part
+from hmor.rigs import CATALOGUE, RIGS, find_rig, from_part
 from hmor.run_section import prepare, read_key
 from hmor.study import load_study
 from rt_runtime import ConfigError, load_run, replay
@@ -230,14 +230,14 @@ def test_check_measures_the_host(tmp_path: Path) -> None:
 
 
 def test_every_rig_of_the_catalogue_and_any_substructure_can_be_played() -> None:
-    for name in RIGS:
-        side = find_rig(name, 4096.0, ROOT)
+    for name in (*RIGS, *CATALOGUE):
+        side = find_rig(name, 10_000.0, ROOT)
         side.loop.check()
         assert side.describe()["commands"] and side.describe()["measured"]
     side = find_rig("mor.models.parts:mr_damper_part", 4096.0, ROOT)
     side.loop.check()
     assert side.commands and side.measured
-    with pytest.raises(ConfigError, match='Rig must be one of spring, benchmark_specimen, motorcycle_ecvt or "module:name"'):
+    with pytest.raises(ConfigError, match='Rig must be one of spring, benchmark_specimen, motorcycle_ecvt, three_storey'):
         find_rig("nothing", 1000.0, ROOT)
     with pytest.raises(ConfigError, match="must be or return a substructure or a PhysicalSide"):
         find_rig("os:getcwd", 1000.0, ROOT)
