@@ -73,7 +73,8 @@ def _summary(page: Page, settings: Settings, results: Results) -> None:
     )
     page.text(
         f"Both hydraulic brakes were sampled ({settings.sample.points} Latin-hypercube points each for the static "
-        f"maps, {settings.sample.trajectories} trajectories for the models with memory), fitted by feed-forward "
+        f"maps, beside {settings.train.rest_points} points at rest where the torque is known to be zero, and "
+        f"{settings.sample.trajectories} trajectories for the models with memory), fitted by feed-forward "
         "networks (FFNN) and polynomial chaos expansions (PCE), exported to one bundle, and put into the hybrid "
         f"model in place of the full-order brakes. Each hybrid model ran the same {simulated['prototypes']} "
         "prototypes through the driving scenario of 45 s at 0.1 ms. The reduced brakes in these runs are the "
@@ -178,7 +179,8 @@ def _real_time(page: Page, place: Path, folder: Path, run: Mapping[str, Any]) ->
     page.heading("Against the clock, beside a rig")
     page.text(
         f"The reduced hybrid model at {run['rate_hz']:g} Hz for {run['seconds']:g} s under adaptive MPC and a monitor; "
-        "the motor and the transmission are a rig in another process behind UDP on this machine. The run "
+        "the motor and the transmission are a rig in another process behind UDP on this machine. Tracking is judged "
+        "after the first second (arming and soft start). The run "
         f"{'tripped: ' if run['tripped'] else ''}{run['ended']}."
     )
     metrics = run["tracking"] or dict.fromkeys(("J1", "J2", "J3"), float("nan"))

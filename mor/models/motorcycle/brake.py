@@ -18,7 +18,7 @@ The torque has the sign of w: it opposes the rotation, and vanishes smoothly at 
 What is published and what is chosen: piston diameters, lever ratios and disc radii are those of light motorcycles and
 scooters (12 to 16 mm master cylinder, 27 to 34 mm piston, disc of 220 to 240 mm); bulk modulus, density and viscosity
 are those of DOT 4 fluid with a little air; friction coefficients and fade those of sintered pads. Chosen are the
-restrictor and the compliance behind it, which give the lag of 60 to 90 ms of a linked brake with a delay
+restrictor and the compliance behind it, which give the lag of 50 to 70 ms of a linked brake with a delay
 valve, the pad stiffness (sintered metal, about 2 GPa on a steel backing, which puts the piston on the pad at 10 kHz),
 and the regularisation speed v_0, wide on purpose: the brake lets the wheel creep instead of holding it.
 """
