@@ -69,7 +69,6 @@ class SimulatePart(Section):
     step: Positive = 1e-4
     prototypes: Count = 30
     memory: bool = True
-    controlled: bool = True
 
 
 class RunPart(Section):
@@ -84,7 +83,6 @@ class QuickPart(Section):
     """[quick]: what the quick profile changes."""
 
     prototypes: Count = 4
-    controlled: bool = False
     seconds: float = Field(default=10.0, gt=1.5)
 
 
@@ -112,9 +110,7 @@ class Settings(Section):
         quick = self.quick
         return self.model_copy(
             update={
-                "simulate": self.simulate.model_copy(
-                    update={"prototypes": quick.prototypes, "controlled": quick.controlled}
-                ),
+                "simulate": self.simulate.model_copy(update={"prototypes": quick.prototypes}),
                 "run": self.run.model_copy(update={"seconds": quick.seconds}),
             }
         )

@@ -42,3 +42,20 @@ def test_a_mistake_is_one_sentence_without_a_traceback(tmp_path: Path) -> None:
     assert done.stderr.startswith("hmor: topic of hmor bench must be one of")
     assert "Traceback" not in done.stderr
     assert "Traceback" in hmor("--debug", "bench", "nonsense", cwd=tmp_path).stderr
+
+
+def test_the_demo_tells_the_largest_difference_of_rows_and_runs_alike() -> None:
+    from hmor.commands.demo import headlines
+    from hmor.motorcycle.hybrids import KINDS, PUBLISHED, RESPONSES
+
+    errors = {kind: dict.fromkeys(RESPONSES, 1.0) for kind in KINDS}
+    time = {"real_time_factor": 1.0, "speedup_over_fom": 1.0}
+    result = {
+        "simulate": {
+            "nrmse_percent": errors, "published_percent": PUBLISHED, "run_time": {"fom": time, "ffnn": time},
+        },
+        "export": {"parity": [{"rows": 2e-14, "run": None}, {"rows": 1e-15, "run": 3e-11}]},
+        "run": {"tracking": None, "missed": 0, "ticks": 10},
+    }  # fmt: skip
+    rows = {name: value for name, value, _ in headlines(result)}
+    assert rows["largest difference between export targets"] == "3.0e-11"
