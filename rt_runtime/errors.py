@@ -15,7 +15,8 @@ class ConfigError(ValueError):
         if len(problems) == 1:
             return cls(problems[0])
         lines = "\n".join(f"  {i}. {problem}" for i, problem in enumerate(problems, 1))
-        return cls(f"{what} has {len(problems)} problems:\n{lines}")
+        verb = "have" if what.split()[0].endswith("s") else "has"  # Parameters of ..., Inputs of ...
+        return cls(f"{what} {verb} {len(problems)} problems:\n{lines}")
 
 
 class MissingExtra(ImportError):
