@@ -76,7 +76,7 @@ def delay(
         curvature = before - 2 * peak + after
         if np.isfinite(curvature) and curvature < 0:
             shift += 0.5 * (before - after) / curvature
-    return 1000.0 * shift / rate
+    return float(1000.0 * shift / rate)
 
 
 def benchmark_indices(
