@@ -70,6 +70,8 @@ def _flat(result: Any, prefix: str = "", depth: int = 0) -> list[tuple[str, str]
         return [row for key, value in result.items() for row in _flat(value, f"{prefix}{key}  ", depth + 1)]
     if isinstance(result, float):
         return [(prefix.strip(), f"{result:.4g}")]
+    if isinstance(result, dict) and len(result) <= 6 and all(isinstance(value, float) for value in result.values()):
+        return [(prefix.strip(), ", ".join(f"{key} {value:.4g}" for key, value in result.items()))]
     if isinstance(result, dict | list) and len(result) > 6:
         return [(prefix.strip(), f"{len(result)} entries, see --json")]
     return [(prefix.strip(), str(result))]

@@ -52,12 +52,32 @@ def headlines(result: dict[str, Any]) -> list[tuple[str, str, str]]:
         "reduced hybrid model", f"{times[fast]['real_time_factor']:.0f} x real time, "
         f"{times[fast]['speedup_over_fom']:.1f} x faster", "2.2 x faster published",
     ))  # fmt: skip
+    rows += controlled_lines(simulated.get("controlled"))
     worst = max(max(row["rows"] or 0.0, row["run"] or 0.0) for row in result["export"]["parity"])
     rows.append(("largest difference between export targets", f"{worst:.1e}", "-"))
     if run_["tracking"] is not None:
         rows.append(("real time: tracking error J2", f"{run_['tracking']['J2']:.2f} %", "0.32 % published"))
     rows.append(("real time: missed ticks", f"{run_['missed']} of {run_['ticks']}", "-"))
     return rows
+
+
+def controlled_lines(result: dict[str, Any] | None) -> list[tuple[str, str, str]]:
+    """Return the lines of the virtual test under adaptive MPC, none when it was left out."""
+    if result is None:
+        return []
+    errors = result["nrmse_percent"]["reduced_against_full_order"]
+    if errors is None:
+        diverged = str(sum(result["unstable"].values()))
+        return [("virtual test, adaptive MPC: runs that diverged", diverged, "0 published")]
+    mark, found = (
+        "{J1_ms:.2g} ms, {J2_percent:.2f} %, {J3_percent:.2f} %".format(**result["mean"][name])
+        for name in ("published", result["brakes"])
+    )
+    three = ", ".join(f"{errors[signal]:.3f} %" for signal in ("tau_rw", "tau_fw", "v"))
+    return [
+        ("virtual test, adaptive MPC: J1, J2, J3", found, f"{mark} published"),
+        ("virtual test, adaptive MPC: NRMSE of rear, front torque, speed", three, "-"),
+    ]
 
 
 def register(app: typer.Typer) -> None:

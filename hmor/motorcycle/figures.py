@@ -146,18 +146,28 @@ def ticks(histograms: Mapping[str, Mapping[str, Any]], period_us: float) -> Figu
     return figure
 
 
-def tracking(time: Floats, target: Floats, measured: Floats, unit: str = "Nm") -> Figure:
-    """Draw target and measured torque of the actuator, with the difference below."""
-    figure = Figure(figsize=(9, 4.6), layout="constrained")
-    top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
-    top.plot(time, target, color=COLOURS["fom"], linewidth=2.2, alpha=0.45, label="target")
-    top.plot(time, measured, color=COLOURS["ffnn"], linewidth=1.0, label="measured")
-    top.set_ylabel(f"engine torque [{unit}]")
-    top.legend(frameon=False)
-    bottom.plot(time, measured - target, color=COLOURS["pce"], linewidth=0.8)
-    bottom.set(xlabel="time [s]", ylabel=f"difference [{unit}]")
-    for ax in (top, bottom):
-        ax.grid(alpha=0.25)
+def tracking(
+    time: Floats, target: Floats, measured: Floats, unit: str = "Nm", *, zoom: tuple[float, float] | None = None
+) -> Figure:
+    """Draw target and measured torque of the actuator, with the difference below; beside it from zoom[0] to zoom[1]."""
+    spans = [(float(time[0]), float(time[-1])), *([] if zoom is None else [zoom])]
+    figure = Figure(figsize=(9 if zoom is None else 11, 4.6), layout="constrained")
+    axes = figure.subplots(2, len(spans), sharex="col", height_ratios=(2, 1), squeeze=False)
+    for column, (begin, end) in enumerate(spans):
+        top, bottom = axes[:, column]
+        inside = (time >= begin) & (time <= end)
+        shown, wanted, given = time[inside], target[inside], measured[inside]
+        top.plot(shown, wanted, color=COLOURS["fom"], linewidth=2.2, alpha=0.45, label="target")
+        top.plot(shown, given, color=COLOURS["ffnn"], linewidth=1.0, label="measured")
+        bottom.plot(shown, given - wanted, color=COLOURS["pce"], linewidth=0.8)
+        bottom.set_xlabel("time [s]")
+        for ax in (top, bottom):
+            ax.grid(alpha=0.25)
+    for ax in axes[:, 0] if zoom is not None else ():
+        ax.axvspan(*spans[-1], color=COLOURS["mixed"], alpha=0.25, linewidth=0, label="shown on the right")
+    axes[0, 0].set_ylabel(f"engine torque [{unit}]")
+    axes[1, 0].set_ylabel(f"difference [{unit}]")
+    axes[0, 0].legend(frameon=False)
     return figure
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 
 from hmor.motorcycle.rom import reduced_brake, study_bundle
 from hmor.motorcycle.settings import MEMORY, SIDES, STATIC, Settings
-from mor import HybridModel, Substructure, Trajectory, lhs, nrmse
+from mor import Design, HybridModel, Substructure, Trajectory, lhs, nrmse
 from mor.models.motorcycle import brake
 from mor.models.motorcycle.model import hybrid, parameter_space
 from rt_runtime import LoadedBundle, Loop
@@ -58,7 +58,7 @@ def simulate(settings: Settings, folder: Path) -> Result:
     """Run every hybrid model on every prototype; compare the mean histories; time each of them alone."""
     bundle = study_bundle(settings, folder)
     models = variants(settings, bundle)
-    design = lhs(parameter_space(), settings.simulate.prototypes, seed=settings.study.seed)
+    design = prototypes(settings)
     (folder / "simulate").mkdir(parents=True, exist_ok=True)
     means = {}
     for name, model in models.items():
@@ -67,11 +67,7 @@ def simulate(settings: Settings, folder: Path) -> Result:
         with replacing(folder / "simulate" / f"{name}.nc") as path:
             means[name].save(path)
     truth = means["fom"]
-    errors = {
-        name: {signal: 100 * nrmse(mean[signal], truth[signal]) for signal in RESPONSES}
-        for name, mean in means.items()
-        if name != "fom"
-    }
+    errors = {name: differences(mean, truth) for name, mean in means.items() if name != "fom"}
     return {
         "prototypes": len(design),
         "nrmse_percent": errors,
@@ -85,7 +81,23 @@ def simulate(settings: Settings, folder: Path) -> Result:
     }
 
 
-def _mean(model: HybridModel, prototypes: list[dict[str, float]]) -> Trajectory:
+def prototypes(settings: Settings) -> Design:
+    """Return the prototypes of the motorcycle, the same for every hybrid model."""
+    return lhs(parameter_space(), settings.simulate.prototypes, seed=settings.study.seed)
+
+
+def mean_history(runs: Sequence[Trajectory]) -> Trajectory:
+    """Return the mean of runs of equal length."""
+    values: Floats = np.mean([run.values for run in runs], axis=0)
+    return Trajectory(runs[0].time, values, runs[0].ports)
+
+
+def differences(mean: Trajectory, reference: Trajectory) -> dict[str, float]:
+    """Return the NRMSE of each response in percent."""
+    return {signal: 100 * nrmse(mean[signal], reference[signal]) for signal in RESPONSES}
+
+
+def _mean(model: HybridModel, parameters_of: list[dict[str, float]]) -> Trajectory:
     """Return the mean history of the responses over the prototypes; runs share the cores, the interpreter is free."""
     record = [*RESPONSES, "F_br", "thr"]
 
@@ -93,9 +105,7 @@ def _mean(model: HybridModel, prototypes: list[dict[str, float]]) -> Trajectory:
         return model.run(parameters=parameters, record=record)
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        runs = list(pool.map(one, prototypes))
-    values: Floats = np.mean([run.values for run in runs], axis=0)
-    return Trajectory(runs[0].time, values, runs[0].ports)
+        return mean_history(list(pool.map(one, parameters_of)))
 
 
 def run_times(models: Mapping[str, HybridModel], repeats: int = 3) -> Result:

@@ -7,6 +7,9 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
+Cell = str | tuple[str, bool]
+"""A cell of a table: a text, or a text and whether it is good."""
+
 STYLE = """
 :root { color-scheme: light; --ink: #1d2733; --soft: #5b6875; --line: #d9dfe5; --good: #14713d; --bad: #a3261c; }
 * { box-sizing: border-box; }
@@ -60,7 +63,7 @@ class Page:
         )
         self._parts.append(f'<div class="facts">{cells}</div>')
 
-    def table(self, head: Sequence[str], rows: Sequence[Sequence[str | tuple[str, bool]]]) -> None:
+    def table(self, head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
         """Add a table; a cell (text, good) is coloured."""
         top = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
         body = "".join("<tr>" + "".join(_cell(cell) for cell in row) + "</tr>" for row in rows)
@@ -83,7 +86,7 @@ class Page:
         )
 
 
-def _cell(cell: str | tuple[str, bool]) -> str:
+def _cell(cell: Cell) -> str:
     if isinstance(cell, str):
         return f"<td>{html.escape(cell)}</td>"
     text, good = cell

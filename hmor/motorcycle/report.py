@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hmor.motorcycle import figures
 from hmor.motorcycle.brakes import load_models, split_static
 from hmor.motorcycle.hybrids import PUBLISHED, RESPONSES
-from hmor.motorcycle.page import Page
+from hmor.motorcycle.page import Cell, Page
 from hmor.motorcycle.settings import SIDES, STATIC, Settings
 from hmor.pipeline import program_version
 from mor import Trajectory
@@ -40,6 +40,8 @@ def report(settings: Settings, folder: Path, results: Results) -> dict[str, Any]
     _model(page, place, settings)
     _fits(page, place, settings, folder, judged, results["train"])
     _hybrids(page, place, means, simulated)
+    if "controlled" in simulated:
+        controlled_section(page, place, folder, simulated["controlled"])
     _times(page, place, simulated, results)
     _parity(page, results["export"])
     if "run" in results:
@@ -129,9 +131,9 @@ def _hybrids(page: Page, place: Path, means: Mapping[str, Trajectory], simulated
         head = ["response"]
         for kind in shown:
             head += [figures.label(kind), "published"] if published else [figures.label(kind)]
-        rows: list[list[str | tuple[str, bool]]] = []
+        rows: list[list[Cell]] = []
         for signal in RESPONSES:
-            row: list[str | tuple[str, bool]] = [figures.TITLES[signal].split(" [")[0]]
+            row: list[Cell] = [figures.TITLES[signal].split(" [")[0]]
             for kind in shown:
                 value, mark = errors[kind][signal], PUBLISHED.get(kind, {}).get(signal)
                 row.append(f"{value:.3f}" if mark is None else (f"{value:.3f}", value < mark))
@@ -143,6 +145,55 @@ def _hybrids(page: Page, place: Path, means: Mapping[str, Trajectory], simulated
     _picture(page, place, "histories", figures.histories(static, RESPONSES), "Mean over the prototypes, static models.")
     _picture(page, place, "differences", figures.differences(means, RESPONSES), "Difference to the full-order model.")
     _picture(page, place, "torques", figures.torques(means), "The brake torques while the lever is pulled.")
+
+
+def controlled_section(page: Page, place: Path, folder: Path, result: Mapping[str, Any]) -> None:
+    """Add the virtual test under adaptive MPC: tracking, differences of the responses, the torque over time."""
+    brakes = result["brakes"]
+    names = {"fom": "full-order brakes", brakes: f"reduced brakes ({figures.label(brakes)})", "published": "published"}
+    page.heading("Virtual test under adaptive MPC")
+    page.text(
+        "As in a real test, the torque of the engine model is the target of a motor that drives the transmission. The "
+        "dynamics of the motor are drawn anew every 0.25 s; a controller at 2.5 kHz identifies them while it runs. "
+        f"Tracking of the nominal motorcycle, and mean \u00b1 standard deviation over {result['prototypes']} "
+        "prototypes, each with an actuator of its own; published over 200 prototypes of another motorcycle."
+    )
+    rows: list[list[Cell]] = []
+    for name, words in names.items():
+        for key, which in (("nominal", "nominal"), ("mean", "prototypes")):
+            row: list[Cell] = [f"{words}, {which}"]
+            for index, digits in (("J1_ms", 2), ("J2_percent", 3), ("J3_percent", 2)):
+                values = result[key][name]
+                if not values:  # diverged
+                    row.append("-")
+                    continue
+                text = f"{values[index]:.{digits}f}"
+                text += f" \u00b1 {result['std'][name][index]:.{digits}f}" if key == "mean" else ""
+                good = abs(values[index]) < result[key]["published"][index]
+                row.append(text if name == "published" else (text, good))
+            rows.append(row)
+    page.table(["tracking of the engine torque", "J1, delay [ms]", "J2, NRMSE [%]", "J3, peak error [%]"], rows)
+    unstable = ", ".join(f"{count} with {names[name]}" for name, count in result["unstable"].items())
+    page.text(f"Runs that diverged: {unstable}.")
+    errors = result["nrmse_percent"]
+    reduced, control = errors["reduced_against_full_order"], errors["controlled_against_uncontrolled"]
+    if reduced and control:
+        page.text(
+            "NRMSE in percent of the mean histories: reduced against full-order brakes, both under control, and, with "
+            "full-order brakes, what motor and controller change of the responses."
+        )
+        page.table(
+            ["response", "reduced against full-order brakes", "with control against without"],
+            [[figures.TITLES[s].split(" [")[0], f"{reduced[s]:.3f}", f"{control[s]:.3f}"] for s in RESPONSES],
+        )
+    if result["nominal"][brakes]:
+        history = Trajectory.load(folder / "simulate" / "controlled" / f"{brakes}_nominal.nc")
+        target, measured = history["target"], history["tau_en"]
+        worst = float(history.time[abs(measured - target).argmax()])
+        begin = min(max(worst - 0.25, 0.0), float(history.time[-1]) - 0.5)
+        figure = figures.tracking(history.time, target, measured, zoom=(begin, begin + 0.5))
+        caption = f"Engine torque of the nominal motorcycle, {names[brakes]}; right: around the largest difference."
+        _picture(page, place, "controlled", figure, caption)
 
 
 def _times(page: Page, place: Path, simulated: Mapping[str, Any], results: Results) -> None:
@@ -164,11 +215,11 @@ def _parity(page: Page, exported: Mapping[str, Any]) -> None:
         "Largest relative difference of every engine from the golden vectors of the bundle: single evaluations, and "
         "one free run where the model has memory."
     )
-    rows: list[list[str | tuple[str, bool]]] = []
+    rows: list[list[Cell]] = []
     for entry in exported["parity"]:
         values = [entry["rows"], entry["run"]]
         texts = ["-" if value is None else f"{value:.1e}" for value in values]
-        state: str | tuple[str, bool] = (
+        state: Cell = (
             (("ok" if entry["ok"] else "differs"), bool(entry["ok"])) if entry["note"] == "" else entry["note"]
         )
         rows.append([f"{entry['model']}, {entry['engine']}", *texts, f"{entry['tolerance']:.0e}", state])

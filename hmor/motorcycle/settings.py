@@ -16,6 +16,9 @@ SIDES = ("rear", "front")
 TORQUES = {"rear": "tau_rw", "front": "tau_fw"}
 STATIC = ("ffnn", "pce")
 MEMORY = ("ffnn_memory", "pce_memory")
+CONTROL_STEP = 1e-4
+"""Step in s of the tests under adaptive MPC: the controller acts on each fourth tick, at 2.5 kHz."""
+
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0)]
 
@@ -69,6 +72,7 @@ class SimulatePart(Section):
     step: Positive = 1e-4
     prototypes: Count = 30
     memory: bool = True
+    controlled: bool = True
 
 
 class RunPart(Section):
@@ -83,6 +87,7 @@ class QuickPart(Section):
     """[quick]: what the quick profile changes."""
 
     prototypes: Count = 4
+    controlled: bool = True
     seconds: float = Field(default=10.0, gt=1.5)
 
 
@@ -98,19 +103,27 @@ class Settings(Section):
     quick: QuickPart = QuickPart()
 
     @model_validator(mode="after")
-    def _rate_fits(self) -> Settings:
+    def _steps_fit(self) -> Settings:
         if abs(self.run.rate * self.simulate.step - 1.0) > 1e-9:
             raise ConfigError(
                 f"run.rate must be {1 / self.simulate.step:g} Hz, one tick a simulate.step, got {self.run.rate:g} Hz"
+            )
+        if self.simulate.controlled and abs(self.simulate.step / CONTROL_STEP - 1.0) > 1e-9:
+            raise ConfigError(
+                f"simulate.step must be {CONTROL_STEP:g} s for runs under adaptive MPC, got {self.simulate.step:g} s; "
+                "change it or set simulate.controlled = false"
             )
         return self
 
     def quickly(self) -> Settings:
         """Return the settings of the quick profile."""
         quick = self.quick
+        controlled = self.simulate.controlled and quick.controlled
         return self.model_copy(
             update={
-                "simulate": self.simulate.model_copy(update={"prototypes": quick.prototypes}),
+                "simulate": self.simulate.model_copy(
+                    update={"prototypes": quick.prototypes, "controlled": controlled}
+                ),
                 "run": self.run.model_copy(update={"seconds": quick.seconds}),
             }
         )

@@ -53,9 +53,12 @@ def steps(settings: Settings, folder: Path) -> list[Step]:
         return brakes.export(settings, folder, given["validate"])
 
     def simulate(_: Results) -> dict[str, Any]:
-        from hmor.motorcycle.hybrids import simulate as make
+        from hmor.motorcycle import controlled, hybrids
 
-        return make(settings, folder)
+        result = hybrids.simulate(settings, folder)
+        if settings.simulate.controlled:
+            result["controlled"] = controlled.simulate(settings, folder)
+        return result
 
     def run(_: Results) -> dict[str, Any]:
         from hmor.motorcycle.realtime import run as make
@@ -70,14 +73,15 @@ def steps(settings: Settings, folder: Path) -> list[Step]:
     data = tuple(f"data/{side}_{name}.nc" for side in SIDES for name in ("static", "train", "valid"))
     models = tuple(f"models/{side}_{kind}.npz" for side in SIDES for kind in (*STATIC, *MEMORY))
     ride = hybrid(dt=settings.simulate.step).identity()
+    stand_ins = part["run"]["brakes"] if settings.simulate.controlled else None
     return [
         Step("sample", sample, {"sample": part["sample"], "step": part["simulate"]["step"], "seed": seed,
              "brakes": brakes}, files=data),
         Step("train", train, {"train": part["train"], "seed": seed}, ("sample",), models),
         Step("validate", validate, {"ride": ride}, ("train",)),
         Step("export", export, {"export": part["export"]}, ("train", "validate"), (bundle,)),
-        Step("simulate", simulate, {"simulate": part["simulate"], "seed": seed, "ride": ride}, ("export",),
-             ("simulate/fom.nc",)),
+        Step("simulate", simulate, {"simulate": part["simulate"], "seed": seed, "ride": ride,
+             "controlled": stand_ins}, ("export",), ("simulate/fom.nc",)),
         Step("run", run, {"run": part["run"], "ride": ride}, ("export",), ("run/tracking.nc",)),
         Step("report", report, {"settings": part}, tuple(name for name in STEPS if name != "report"),
              ("report/report.html",)),

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from hmor.studies.base import Options, Run, Study
-from mor import OdeSystem, ode, prediction_model, tracking
+from mor import OdeSystem, Substructure, ode, prediction_model, tracking
 from mor.control_design import arx_parameters
 from mor.models.motorcycle import body, brake, ecvt, engine, parameter_space, scenario
 from mor.transfer import TransferFunction
@@ -144,8 +144,10 @@ def controller(kind: str, settings: Mapping[str, Any]) -> tuple[Extrapolator, Mp
     return extrapolator, AdaptiveMpc(identification, horizon, dt=dt, noise_variance=design.noise_variance)
 
 
-def build(kind: str, parameters: Mapping[str, float], options: Options) -> Loop:
-    """Return the loop of one virtual test."""
+def build(
+    kind: str, parameters: Mapping[str, float], options: Options, brakes: Mapping[str, Substructure] | None = None
+) -> Loop:
+    """Return the loop of one virtual test; `brakes` stand in for the full-order ones of their ends, rear and front."""
     dt = 1 / RATE
     extrapolator, control = controller(kind, options.settings)
     ahead = [f"ahead{i}" for i in range(extrapolator.n_out)]
@@ -183,7 +185,7 @@ def build(kind: str, parameters: Mapping[str, float], options: Options) -> Loop:
     loop.add("extrapolator", extrapolator, inputs=["target"], outputs=ahead)
     loop.add("controller", control, inputs=[*ahead, "measured"], outputs=["command", *extra], every=EVERY)
     for end, wheel in (("rear", "w_rw"), ("front", "w_fw")):
-        part = brake(end)
+        part = (brakes or {}).get(end, brake(end))
         loop.add(f"{end}_brake", block(part, "end"), inputs=["F_br", wheel], outputs=[f"tau_{wheel[2:]}"])
     loop.record(["target", "torque", "measured", "command", "a0", "v", *extra])
     return loop

@@ -10,7 +10,7 @@ import pytest
 from hmor.motorcycle.rom import study_bundle
 from hmor.motorcycle.settings import BUILT_IN, load_settings
 from hmor.pipelines import find_pipeline
-from rt_runtime import BundleError
+from rt_runtime import BundleError, ConfigError
 
 SMALL = {
     "points = 200": "points = 60",
@@ -54,17 +54,32 @@ def test_every_step_and_the_report(study: tuple[Path, Path]) -> None:
     errors = results["simulate"]["nrmse_percent"]
     assert set(errors) == {f"{k}{m}" for k in ("ffnn", "pce", "mixed") for m in ("", "_memory")}
     assert errors["ffnn"]["v"] < 5.0
+    controlled = results["simulate"]["controlled"]
+    assert controlled["unstable"] == {"fom": 0, "ffnn_memory": 0}
+    assert controlled["beats_published"] == {"fom": True, "ffnn_memory": True}
+    assert controlled["nominal"]["ffnn_memory"]["J2_percent"] < controlled["nominal"]["published"]["J2_percent"]
+    assert set(controlled["std"]["fom"]) == {"J1_ms", "J2_percent", "J3_percent"}
+    under_control = controlled["nrmse_percent"]
+    # the controller hides the motor from the motorcycle: what is left is the error of the brakes
+    assert under_control["controlled_against_uncontrolled"]["v"] < 0.05
+    assert under_control["reduced_against_full_order"]["v"] == pytest.approx(errors["ffnn_memory"]["v"], rel=0.2)
     assert results["run"]["ticks"] >= 20_000
     assert not results["run"]["tripped"]
     page = Path(results["report"]["page"]).read_text()
-    assert page.count("<img") == 9
+    assert page.count("<img") == 10
     assert "http" not in page
-    assert {"histories.png", "ticks.png", "tracking.png", "run_time.png"} <= set(results["report"]["figures"])
+    assert {"histories.png", "ticks.png", "tracking.png", "run_time.png", "controlled.png"} <= set(results["report"]["figures"])
     again = find_pipeline(path, out)
     assert again is not None
     before = (out / "steps" / "train.json").stat().st_mtime_ns
     again.run("train")
     assert (out / "steps" / "train.json").stat().st_mtime_ns == before
+    path.write_text(path.read_text().replace("controlled = true", "controlled = false", 1))
+    changed = find_pipeline(path, out)
+    assert changed is not None
+    assert changed.result("train") == results["train"]
+    with pytest.raises(ConfigError, match=r"Step 'simulate' of study 'motorcycle_brakes' was made from other settings"):
+        changed.result("simulate")
 
 
 @pytest.mark.slow

@@ -44,6 +44,28 @@ def test_a_mistake_is_one_sentence_without_a_traceback(tmp_path: Path) -> None:
     assert "Traceback" in hmor("--debug", "bench", "nonsense", cwd=tmp_path).stderr
 
 
+def test_the_demo_tells_tracking_and_errors_under_control() -> None:
+    from hmor.commands.demo import controlled_lines
+
+    found = {"J1_ms": 0.1, "J2_percent": 0.08, "J3_percent": 1.5}
+    mark = {"J1_ms": 2.5, "J2_percent": 0.34, "J3_percent": 2.82}
+    errors = {"tau_rw": 0.2, "tau_fw": 0.4, "v": 0.05}
+    result = {
+        "brakes": "ffnn_memory",
+        "mean": {"ffnn_memory": found, "published": mark},
+        "unstable": {"fom": 0, "ffnn_memory": 0},
+        "nrmse_percent": {"reduced_against_full_order": errors},
+    }
+    (_, measured, beside), (_, three, _) = controlled_lines(result)
+    assert (measured, beside) == ("0.1 ms, 0.08 %, 1.50 %", "2.5 ms, 0.34 %, 2.82 % published")
+    assert three == "0.200 %, 0.400 %, 0.050 %"
+    assert controlled_lines(None) == []
+    diverged = result | {
+        "unstable": {"fom": 0, "ffnn_memory": 2}, "nrmse_percent": {"reduced_against_full_order": None},
+    }  # fmt: skip
+    assert controlled_lines(diverged) == [("virtual test, adaptive MPC: runs that diverged", "2", "0 published")]
+
+
 def test_the_demo_tells_the_largest_difference_of_rows_and_runs_alike() -> None:
     from hmor.commands.demo import headlines
     from hmor.motorcycle.hybrids import KINDS, PUBLISHED, RESPONSES
