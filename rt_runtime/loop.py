@@ -230,7 +230,7 @@ class Loop:
         finally:
             core.stop()
             kept_frames = stream.finish() if stream else {}
-        record = replace(self._record_of(core, self._why(core, stop), kept), timing=timing)
+        record = replace(self._record_of(core, self._why(core, stop, ticks), kept), timing=timing)
         if kept:
             monitor = self._monitor()
             events = monitor.events(self.rate) if monitor else []
@@ -328,12 +328,15 @@ class Loop:
         time = np.arange(len(values)) * self._record_every / self.rate
         return Record(time, values, signals, self.rate, core.tick, ended)
 
-    def _why(self, core: _core.Loop, stop: _core.Stop) -> str:
-        if stop == _core.Stop.finished:
-            return "finished"
+    def _why(self, core: _core.Loop, stop: _core.Stop, planned: int = 0) -> str:
+        """Say why a run ended; `planned` is the tick at which it was to end by itself."""
         tick = core.tick - 1
         at = f"at tick {tick} ({tick / self.rate:.6g} s)"
         monitor = self._monitor()
+        if stop == _core.Stop.finished:
+            if monitor is None or not 0 <= monitor.tripped_at < planned:
+                return "finished"
+            stop = _core.Stop.asked  # on its way to rest before its time, and past its time at rest
         if stop == _core.Stop.tripped and monitor is not None and monitor.tripped_by >= 0:
             return monitor.sentence(self.rate, self._signals)
         if stop == _core.Stop.asked:

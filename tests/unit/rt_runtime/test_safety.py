@@ -109,6 +109,16 @@ def test_a_hold_that_lasts_becomes_a_soft_stop() -> None:
     assert record["command"][-1] == 0.0
 
 
+def test_a_soft_stop_that_lasts_beyond_the_planned_end_is_told() -> None:
+    force = np.zeros(1000)
+    force[950:] = 5.0
+    record = build(sine(), force, [Rule("soft", "force", upper=1.0, action="ramp")]).run(1.0)
+    assert record.ticks > 1000 and record["command"][-1] == 0.0
+    assert record.ended == "Ramped down at tick 950 (0.95 s): force 5 N exceeds its limit 1 N (rule 'soft')."
+    warned = build(sine(), force, [Rule("soft", "force", upper=1.0, action="warn")]).run(1.0)
+    assert warned.ended == "finished"
+
+
 def test_ramp_ends_softly_and_a_trip_on_the_way_is_worse() -> None:
     force = np.zeros(1000)
     force[300:] = 5.0
