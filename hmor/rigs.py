@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,7 +100,7 @@ def from_part(part: Substructure, rate: float) -> PhysicalSide:
 def find_rig(name: str, rate: float, folder: Path) -> PhysicalSide:
     """Return a built-in rig, a problem of the catalogue, or "module:name".
 
-    The latter names a Substructure, a function that returns one, or a PhysicalSide.
+    The latter names a Substructure or a PhysicalSide, or a function of nothing or of the rate that returns one.
     """
     if name in RIGS:
         return RIGS[name](rate)
@@ -110,15 +111,22 @@ def find_rig(name: str, rate: float, folder: Path) -> PhysicalSide:
     if ":" not in name:
         known = ", ".join((*RIGS, *CATALOGUE))
         raise ConfigError(f'Rig must be one of {known} or "module:name" of a substructure, got {name!r}.')
-    from hmor.study import load_object
+    from hmor.study import import_object
 
-    found: Any = load_object(name, folder)
-    made = found if isinstance(found, Substructure) else found()
-    if isinstance(made, PhysicalSide):
-        return made
-    if not isinstance(made, Substructure):
+    try:
+        made: Any = import_object(name, folder)
+    except ConfigError as error:
+        raise ConfigError(f"Rig {name!r}: {error}.") from error
+    if not isinstance(made, Substructure | PhysicalSide) and callable(made):
+        needs = [p for p in inspect.signature(made).parameters.values() if p.default is p.empty]
+        made = made(rate) if needs else made()
+    if isinstance(made, Substructure):
+        return from_part(made, rate)
+    if not isinstance(made, PhysicalSide):
         raise ConfigError(f"Rig {name!r} must be or return a substructure or a PhysicalSide, got {made!r}.")
-    return from_part(made, rate)
+    if abs(made.loop.rate - rate) > 1e-9 * rate:
+        raise ConfigError(f"Rate of rig {name!r} must be that of the test, {rate:g} Hz, got {made.loop.rate:g} Hz.")
+    return made
 
 
 def sine_target(loop: Loop, bundles: Mapping[str, LoadedBundle], settings: Mapping[str, Any]) -> None:

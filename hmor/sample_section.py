@@ -159,7 +159,7 @@ class SampleSection(Section):
         return QuantityModel(model, quantities, keep_run=self.keep_runs)
 
 
-def load_object(text: str, folder: Path) -> Callable[..., Any] | Evaluable:
+def import_object(text: str, folder: Path) -> Any:
     """Import "module:name", or call "module:name()"; modules in `folder` are found first."""
     module, _, name = text.removesuffix("()").partition(":")
     if not module or not name:
@@ -180,6 +180,12 @@ def load_object(text: str, folder: Path) -> Callable[..., Any] | Evaluable:
             found = found()
         except Exception as error:
             raise ConfigError(f"{text!r} cannot be made: {type(error).__name__}: {error}") from error
+    return found
+
+
+def load_object(text: str, folder: Path) -> Callable[..., Any] | Evaluable:
+    """Import a function or a model as `import_object` does."""
+    found = import_object(text, folder)
     if isinstance(found, Evaluable):
         return found
     if callable(found):

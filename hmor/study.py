@@ -15,6 +15,7 @@ from pydantic import Field, PrivateAttr, ValidationError
 
 from hmor.run_section import RunSection
 from hmor.sample_section import SampleSection
+from hmor.sample_section import import_object as import_object
 from hmor.sample_section import load_object as load_object
 from hmor.section import Section
 from hmor.train_section import TrainSection, ValidateSection

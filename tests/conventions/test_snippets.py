@@ -21,6 +21,8 @@ from pathlib import Path
 
 import pytest
 
+from mor.marginals import LAWS
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(python|sh|toml|text)\n(.*?)^```", flags=re.S | re.M)
@@ -35,7 +37,12 @@ def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    run_page(page.read_text(), page.name)
+    laws = dict(LAWS)
+    try:
+        run_page(page.read_text(), page.name)
+    finally:  # a page may show how a law is added
+        LAWS.clear()
+        LAWS.update(laws)
 
 
 def run_page(text: str, name: str = "page.md") -> None:
@@ -63,7 +70,7 @@ def run_page(text: str, name: str = "page.md") -> None:
 def run_python(body: str, where: str, namespace: dict[str, object]) -> str:
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        exec(compile(body, where, "exec"), namespace)
+        exec(compile(body, where, "exec", dont_inherit=True), namespace)
     return out.getvalue()
 
 

@@ -237,13 +237,27 @@ def test_every_rig_of_the_catalogue_and_any_substructure_can_be_played() -> None
     side = find_rig("mor.models.parts:mr_damper_part", 4096.0, ROOT)
     side.loop.check()
     assert side.commands and side.measured
+    assert find_rig("hmor.rigs:spring", 500.0, ROOT).measured == ("position", "force")  # a function of the rate
     with pytest.raises(ConfigError, match='Rig must be one of spring, benchmark_specimen, motorcycle_ecvt, three_storey'):
         find_rig("nothing", 1000.0, ROOT)
     with pytest.raises(ConfigError, match="must be or return a substructure or a PhysicalSide"):
         find_rig("os:getcwd", 1000.0, ROOT)
+    with pytest.raises(ConfigError, match=r"Rig 'no_such:thing': module 'no_such' cannot be imported: .*\.$"):
+        find_rig("no_such:thing", 1000.0, ROOT)
     from mor.models.parts import bouc_wen_part
 
     assert from_part(bouc_wen_part(), 1000.0).loop.run(0.01).ended == "finished"
+
+
+def test_a_rig_is_a_substructure_or_a_side_of_its_own_rate(tmp_path: Path) -> None:
+    (tmp_path / "own_rig.py").write_text(
+        "from hmor.rigs import spring\nfrom mor.models.parts import bouc_wen_part\n"
+        "part = bouc_wen_part()\nside = spring(500.0)\n"
+    )
+    assert find_rig("own_rig:part", 1000.0, tmp_path).loop.rate == 1000.0
+    assert find_rig("own_rig:side", 500.0, tmp_path).commands == ("command",)
+    with pytest.raises(ConfigError, match="Rate of rig 'own_rig:side' must be that of the test, 1000 Hz, got 500 Hz"):
+        find_rig("own_rig:side", 1000.0, tmp_path)
 
 
 def test_the_live_line_follows_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
