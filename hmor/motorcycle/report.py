@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hmor.motorcycle import figures
 from hmor.motorcycle.brakes import load_models, split_static
+from hmor.motorcycle.controlled import LATE
 from hmor.motorcycle.hybrids import PUBLISHED, RESPONSES
 from hmor.motorcycle.page import Cell, Page
 from hmor.motorcycle.settings import SIDES, STATIC, Settings
@@ -175,6 +176,12 @@ def controlled_section(page: Page, place: Path, folder: Path, result: Mapping[st
     page.table(["tracking of the engine torque", "J1, delay [ms]", "J2, NRMSE [%]", "J3, peak error [%]"], rows)
     unstable = ", ".join(f"{count} with {names[name]}" for name, count in result["unstable"].items())
     page.text(f"Runs that diverged: {unstable}.")
+    if late := result["mean"][brakes].get(LATE):
+        page.text(
+            "At t = 0 the crank of a prototype idles at another speed than the transmission: a step of the target, "
+            f"which J3 shows. Without the first second it is {late:.2f} \u00b1 {result['std'][brakes][LATE]:.2f} % "
+            "with reduced brakes."
+        )
     errors = result["nrmse_percent"]
     reduced, control = errors["reduced_against_full_order"], errors["controlled_against_uncontrolled"]
     if reduced and control:

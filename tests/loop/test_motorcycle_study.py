@@ -58,7 +58,8 @@ def test_every_step_and_the_report(study: tuple[Path, Path]) -> None:
     assert controlled["unstable"] == {"fom": 0, "ffnn_memory": 0}
     assert controlled["beats_published"] == {"fom": True, "ffnn_memory": True}
     assert controlled["nominal"]["ffnn_memory"]["J2_percent"] < controlled["nominal"]["published"]["J2_percent"]
-    assert set(controlled["std"]["fom"]) == {"J1_ms", "J2_percent", "J3_percent"}
+    assert set(controlled["std"]["fom"]) == {"J1_ms", "J2_percent", "J3_percent", "J3_after_1s_percent"}
+    assert controlled["mean"]["ffnn_memory"]["J3_after_1s_percent"] < 1.0
     under_control = controlled["nrmse_percent"]
     # the controller hides the motor from the motorcycle: what is left is the error of the brakes
     assert under_control["controlled_against_uncontrolled"]["v"] < 0.05

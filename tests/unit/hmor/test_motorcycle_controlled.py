@@ -21,7 +21,7 @@ from mor.models.motorcycle import brake
 from rt_runtime import Record, Tripped
 from rt_runtime.record import Signal
 
-INDICES = {"J1_ms": 0.1, "J2_percent": 0.2, "J3_percent": 0.3}
+INDICES = {"J1_ms": 0.1, "J2_percent": 0.2, "J3_percent": 0.3, "J3_after_1s_percent": 0.25}
 
 
 def history(scale: float) -> Trajectory:
@@ -80,6 +80,7 @@ def test_a_run_that_diverges_is_counted_and_nothing_is_compared(
     page = Page("title", "lead")
     controlled_section(page, tmp_path, tmp_path, result)
     assert "Runs that diverged: 0 with full-order brakes, 2 with reduced brakes (FFNN, memory)." in str(page)
+    assert "Without the first second it is 0.25 \u00b1 0.00 %" in str(page)
     assert "<img" not in str(page)
 
 
