@@ -7,6 +7,7 @@ import numpy as np
 from export.c_text import CType, comment_text, int_array
 from export.forms import Dense, Form, Polynomial, Tree
 from export.onnx_graph import TINY
+from mor.gate import Gate
 from mor.ports import Port
 
 DENSE = """\
@@ -31,6 +32,11 @@ def c_header(form: Form, precision: str) -> str:
         for i, (p, a, b) in enumerate(zip(form.inputs, lower, top, strict=False))
     )
     outputs = "\n".join(f" *   y[{i}]  {_port(p)}" for i, p in enumerate(form.outputs))
+    if form.gate is not None:
+        outputs += (
+            f"\n *\n * The outputs vanish with {comment_text(form.gate.input)}: below {form.gate.span:.9g} they fade "
+            "linearly to zero, and stay there."
+        )
     memory = (
         "Without memory: state is not used and may be a null pointer."
         if form.recursion is None
@@ -242,6 +248,23 @@ def _walk(tree: Tree) -> tuple[np.ndarray, np.ndarray]:
     return np.array(rows), np.concatenate(numbers)
 
 
+def _gate(gate: Gate, form: Form, t: CType) -> str:
+    """Return the lines that ask the map with one input raised to the span, and let the outputs vanish with it."""
+    j, span = gate.column(form.inputs), t.literal(gate.span)
+    return f"""\
+    const {t.name} c = clip(u[{j}] / {span}, {t.literal(0.0)}, {t.literal(1.0)});
+    {t.name} x[{len(form.inputs)}];
+    int i;
+    for (i = 0; i < {len(form.inputs)}; ++i)
+        x[i] = u[i];
+    if (u[{j}] < {span})
+        x[{j}] = {span};
+    map(x, y);
+    for (i = 0; i < {len(form.outputs)}; ++i)
+        y[i] *= c;
+"""
+
+
 def _functions(form: Form, t: CType) -> str:
     name, n_in = form.name, len(form.inputs)
     outside = f"""\
@@ -253,9 +276,17 @@ int {name}_outside(const {t.name} *u)
             return 1;
     return 0;
 }}"""
+    clip = f"""\
+static {t.name} clip({t.name} value, {t.name} lower, {t.name} upper)
+{{
+    return value < lower ? lower : value > upper ? upper : value; /* not a number stays so */
+}}
+
+"""
     if form.recursion is None:
+        body = "    map(u, y);\n" if form.gate is None else _gate(form.gate, form, t)
         return f"""\
-void {name}_reset({t.name} *state)
+{"" if form.gate is None else clip}void {name}_reset({t.name} *state)
 {{
     (void)state;
 }}
@@ -263,8 +294,7 @@ void {name}_reset({t.name} *state)
 void {name}_step(const {t.name} *u, {t.name} *state, {t.name} *y)
 {{
     (void)state;
-    map(u, y);
-}}
+{body}}}
 
 {outside}"""
     n_state, n_out = form.recursion.initial.size, len(form.outputs)
@@ -282,12 +312,7 @@ void {name}_step(const {t.name} *u, {t.name} *state, {t.name} *y)
         state[{past_u} + i] = y[i];
 """
     return f"""\
-static {t.name} clip({t.name} value, {t.name} lower, {t.name} upper)
-{{
-    return value < lower ? lower : value > upper ? upper : value;
-}}
-
-void {name}_reset({t.name} *state)
+{clip}void {name}_reset({t.name} *state)
 {{
     int i;
     for (i = 0; i < {n_state}; ++i)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mor.gate import Gate
 from mor.memory import Memory
 from mor.ports import Port
 from mor.reduced import Array, ReducedModel
@@ -106,7 +107,8 @@ class Form:
     """A model ready to be written: signals in and out, the map, and its memory if any.
 
     `regressors` are the ports of the map f: the inputs themselves, or (u_k, state_k) for a model with memory.
-    `domain` is their range (lower, upper), finite; the inputs come first.
+    `domain` is their range (lower, upper), finite; the inputs come first. Behind a `gate` (never with memory) the
+    outputs are y = c f(u with u_j raised to span), c = clip(u_j / span, 0, 1).
     """
 
     name: str
@@ -118,6 +120,7 @@ class Form:
     step: Dense | Polynomial
     recursion: Recursion | None
     cost: int
+    gate: Gate | None = None
 
 
 def form_of(model: ReducedModel, name: str, domain: tuple[Array, Array] | None = None) -> Form:
@@ -138,7 +141,9 @@ def form_of(model: ReducedModel, name: str, domain: tuple[Array, Array] | None =
                 f"got [{low:g}, {high:g}]; give write(..., domain=(lower, upper))."
             )
     step = _step(inner, name)
-    return Form(name, inner.kind, signals, model.outputs, model.inputs, (lower, upper), step, recursion, model.cost)
+    return Form(
+        name, inner.kind, signals, model.outputs, model.inputs, (lower, upper), step, recursion, model.cost, model.gate
+    )
 
 
 def _recursion(model: Memory) -> Recursion:

@@ -13,6 +13,7 @@ from rt_runtime.bundle import Golden
 
 ROWS = 200
 STEPS = 2000
+GATE_ROWS = 21  # from a closed gate to an open one, both edges included
 
 
 def golden_rows(lower: Array, upper: Array, *, n: int = ROWS, seed: int) -> Array:
@@ -49,8 +50,11 @@ def golden_excitation(lower: Array, upper: Array, *, n: int = STEPS, seed: int) 
 
 
 def golden_vectors(model: ReducedModel, domain: tuple[Array, Array], *, seed: int) -> Golden:
-    """Ask `model` the golden questions: rows of its domain and, with memory, one free run from the initial state."""
+    """Ask `model` the golden questions: rows of its domain (some through its gate) and, with memory, one free run."""
     X = golden_rows(*domain, seed=seed)
+    if model.gate is not None:
+        j = model.gate.column(model.inputs)
+        X[-GATE_ROWS:, j] = np.clip(np.linspace(0.0, model.gate.span, GATE_ROWS), domain[0][j], domain[1][j])
     Y = model.predict(X)
     if not isinstance(model, Memory):
         return Golden(X, Y, None, None)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from export.forms import Dense, Form, Polynomial, Recursion
+from mor.gate import Gate
 from mor.ports import Port
 from mor.reduced import Array
 
@@ -113,6 +114,21 @@ class _Graph:
         else:
             self.polynomial(form, x, output)
 
+    def gate(self, gate: Gate, inputs: tuple[Port, ...], step: Dense | Polynomial) -> None:
+        """Ask the map with u_j raised to span, and multiply it by clip(u_j / span, 0, 1).
+
+        Max and Min hand a nan on, which Clip need not.
+        """
+        column = gate.column(inputs)
+        lower = np.full(len(inputs), -np.inf)
+        lower[column] = gate.span
+        self.step(step, self.node("Max", ["u", self.hold("gate_lower", lower)], "u_raised"), "y_free")
+        c = self.node("Gather", ["u", self.hold("gate_column", np.array([column]))], "gate_input", {"axis": 1})
+        c = self.node("Div", [c, self.hold("gate_span", np.array([gate.span]))], "gate_share")
+        c = self.node("Max", [c, self.hold("gate_closed", np.zeros(1))], "gate_above")
+        c = self.node("Min", [c, self.hold("gate_open", np.ones(1))], "gate")
+        self.node("Mul", ["y_free", c], "y")
+
     def recursion(self, form: Recursion, step: Dense | Polynomial) -> None:
         """Wrap the map in clipping, and shift the state by one Gather."""
         x = self.node("Concat", ["u", "state"], "x", {"axis": 1})
@@ -163,7 +179,7 @@ def _value_and_slope(z: Any, recurrence: Array) -> tuple[Any, Any]:
 
 
 def metadata(form: Form, precision: str) -> dict[str, str]:
-    """Return what the file says about itself as JSON texts: format, kind, columns with unit and range, memory."""
+    """Return what the file says about itself as JSON texts: format, kind, columns with unit and range, memory, gate."""
     lower, upper = form.domain
 
     def columns(ports: tuple[Port, ...]) -> list[dict[str, Any]]:
@@ -188,6 +204,8 @@ def metadata(form: Form, precision: str) -> dict[str, str]:
                 "initial": form.recursion.initial.tolist(),
             },
         }
+    if form.gate is not None:
+        facts["gate"] = form.gate.plain()
     return {f"hmor.{key}": json.dumps(value, allow_nan=False) for key, value in facts.items()}
 
 
@@ -197,10 +215,12 @@ def onnx_model(form: Form, precision: str = "float64") -> Any:
     from onnx import TensorProto, helper, numpy_helper
 
     graph = _Graph(precision)
-    if form.recursion is None:
-        graph.step(form.step, "u", "y")
-    else:
+    if form.recursion is not None:
         graph.recursion(form.recursion, form.step)
+    elif form.gate is not None:
+        graph.gate(form.gate, form.inputs, form.step)
+    else:
+        graph.step(form.step, "u", "y")
     element = TensorProto.DOUBLE if precision == "float64" else TensorProto.FLOAT
 
     def tensor(name: str, width: int, ports: tuple[Port, ...]) -> Any:

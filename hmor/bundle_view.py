@@ -39,6 +39,8 @@ def _model(model: BundleModel) -> str:
         f"model     {model.name} ({model.kind})",
         f"precision {precision}",
         f"memory    {memory}",
+        *([f"gate      no output without {said['gate']['input']}, all of it from {said['gate']['span']:g} on"]
+          if "gate" in said else []),
         f"cost      {said['multiply_adds']} multiply-adds",
         f"golden    {golden}, tolerance {model.tolerance:g}",
         f"files     {', '.join([said['onnx'], *said['c'], *said['fmu']])}",

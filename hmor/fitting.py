@@ -61,22 +61,23 @@ def fit(
             train, valid, history, config, domain=domain, folder=folder, resume=resume, progress=progress
         )
         return remembering, []
+    gate = None if section.gate is None else section.gate.gate()
     if section.kind == "pce":
         from mor import fit_pce
 
         sample = study.need("sample", study.sample)
-        return fit_pce(_joined(train, valid), sample.space(), **section.pce.arguments()), []
+        return fit_pce(_joined(train, valid), sample.space(), gate=gate, **section.pce.arguments()), []
     from training import fit_ffnn, select_ffnn
 
     network = section.ffnn
     if network.candidates:
         result = select_ffnn(
             train, valid, network.config(seed), hidden=network.candidates, activations=network.activations,
-            seeds=network.seeds or [seed], domain=domain, folder=folder, resume=resume, progress=progress,
+            seeds=network.seeds or [seed], domain=domain, gate=gate, folder=folder, resume=resume, progress=progress,
         )  # fmt: skip
         return result.model, result.table
     model = fit_ffnn(
-        train, valid, network.config(seed), domain=domain, folder=folder, resume=resume, progress=progress
+        train, valid, network.config(seed), domain=domain, gate=gate, folder=folder, resume=resume, progress=progress
     )
     return model, []
 

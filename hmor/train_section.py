@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from hmor.section import Section
+from mor.gate import Gate
 from mor.history import Filter, History
 from mor.ports import Port
 from rt_runtime.errors import ConfigError
@@ -67,6 +68,17 @@ class PceSection(Section):
         return self.model_dump(exclude_none=True)
 
 
+class GateSection(Section):
+    """[train.gate]: the outputs vanish with `input`; below `span`, in its unit, they fade, as in `mor.Gate`."""
+
+    input: str
+    span: float = Field(gt=0, allow_inf_nan=False)
+
+    def gate(self) -> Gate:
+        """Return the gate."""
+        return Gate(self.input, self.span)
+
+
 class FilterSection(Section):
     """One of [train.memory] filters: the signal it follows and its time constant in s."""
 
@@ -122,6 +134,7 @@ class TrainSection(Section):
     model: str | None = None
     ffnn: FfnnSection = FfnnSection()
     pce: PceSection = PceSection()
+    gate: GateSection | None = None
     memory: MemorySection | None = None
 
     @field_validator("split")
@@ -132,9 +145,11 @@ class TrainSection(Section):
         return value
 
     @model_validator(mode="after")
-    def _memory_has_outputs(self) -> TrainSection:
+    def _memory_fits(self) -> TrainSection:
         if self.memory is not None and self.outputs is None:
             raise ConfigError("outputs must be named for a model with memory")
+        if self.memory is not None and self.gate is not None:
+            raise ConfigError("gate must be left out for a model with memory")
         return self
 
 

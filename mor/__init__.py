@@ -23,6 +23,7 @@ from mor.functions import brake_map as brake_map
 from mor.functions import ishigami as ishigami
 from mor.functions import short_column as short_column
 from mor.functions import sobol_g as sobol_g
+from mor.gate import Gate as Gate
 from mor.history import Filter as Filter
 from mor.history import History as History
 from mor.hybrid import HybridModel as HybridModel

@@ -55,6 +55,8 @@ class Memory(ReducedModel):
                 "Lags of a model with memory must not be negative and at least one must be positive, "
                 f"got input_lags={self.input_lags}, output_lags={self.output_lags}."
             )
+        if self.step.gate is not None:
+            raise ConfigError("Step of a model with memory must have no gate: what is remembered would vanish as well.")
         need = len(self.signals) * (1 + self.input_lags) + len(self.outputs) * self.output_lags
         if len(self.step.inputs) != need:
             raise ConfigError(

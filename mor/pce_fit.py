@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from mor.dataset import Dataset
+from mor.gate import Gate
 from mor.pce import TINY, Pce
 from mor.polynomials import Ints, index_set, matrix, recurrence_table, standard_map, values
 from mor.reduced import Array
@@ -53,13 +54,15 @@ def fit_pce(
     degree: int | Sequence[int] | None = None,
     q: float | Sequence[float] | None = None,
     interaction: int | None = None,
+    gate: Gate | None = None,
 ) -> Pce:
     """Fit an expansion to all outputs of `data`, whose inputs follow the laws of `space`.
 
     method: "ols" (all terms, QR), "omp" (greedy), "lar" (hybrid least-angle regression), "smooth" (Gaussian prior of
     learned decay), or "auto": all of them. degree, q: one value or several to choose from, None for as high as the
     error falls. interaction: how many inputs a term may join. Solver, degree and q are chosen for each output by the
-    corrected leave-one-out error; no other data is looked at.
+    corrected leave-one-out error; no other data is looked at. gate: makes the outputs vanish with one input; then the
+    expansion is fitted to the rows where the gate is open.
     """
     one_of(method, "method", "fit_pce", METHODS)
     degrees = None if degree is None else _several(degree)
@@ -70,15 +73,18 @@ def fit_pce(
         raise ConfigError(
             "degree, q and interaction of fit_pce must be left out for the method 'smooth': it finds the terms itself."
         )
+    if gate is not None:
+        gate.check(space.ports, np.array([m.upper for m in space.marginals]))
+        data = data.take(gate.open_rows(data.X, data.inputs, "Data of fit_pce", space.dimension + 2))
     _check(data, space)
     from threadpoolctl import threadpool_limits
 
     # The matrices are small: BLAS threads that wait for each other make a fit slower by far on a busy machine.
     with threadpool_limits(1, user_api="blas"):
-        return _fit(_Search(data, space, degrees, qs, interaction), method)
+        return _fit(_Search(data, space, degrees, qs, interaction), method, gate)
 
 
-def _fit(search: _Search, method: str) -> Pce:
+def _fit(search: _Search, method: str, gate: Gate | None) -> Pce:
     if method in ("smooth", "auto") and search.free:
         search.smooth()
     if method == "auto":
@@ -86,7 +92,7 @@ def _fit(search: _Search, method: str) -> Pce:
         search.refine()
     elif method != "smooth":
         search.scan((method,))
-    return search.result()
+    return replace(search.result(), gate=gate)
 
 
 def _several(degree: int | Sequence[int]) -> tuple[int, ...]:

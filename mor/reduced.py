@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mor.gate import Gate
 from mor.ports import Port, as_ports
 from rt_runtime.errors import ConfigError
 from rt_runtime.files import write_file
@@ -56,12 +57,14 @@ class ReducedModel(ABC):
 
     `inputs` and `outputs` name the columns of x and y with their units; `domain` = (lower, upper) bounds each input
     as far as the model was fitted (infinite where unbounded). Outside of it the model still answers; `outside` says so.
+    Behind a `gate` the outputs vanish with one input; `_predict` and `_jacobian` are those of f.
     """
 
     kind: ClassVar[str]
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     domain: tuple[Array, Array]
+    gate: Gate | None = None
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -111,7 +114,11 @@ class ReducedModel(ABC):
                 f"X of {type(self).__name__}.predict must have {len(self.inputs)} columns "
                 f"({', '.join(p.name for p in self.inputs)}), got shape {np.shape(X)}."
             )
-        return self._predict(rows)
+        if self.gate is None:
+            return self._predict(rows)
+        share, inside = self.gate.share(rows, self.inputs), self.gate.raised(rows, self.inputs)
+        y: Array = self._predict(inside) * share[:, None]
+        return y
 
     def jacobian(self, x: ArrayLike) -> Array:
         """Return dy/dx (n_out, n_in) at one point `x` (n_in,), in physical units."""
@@ -121,7 +128,15 @@ class ReducedModel(ABC):
                 f"x of {type(self).__name__}.jacobian must be one point of {len(self.inputs)} inputs "
                 f"({', '.join(p.name for p in self.inputs)}), got shape {point.shape}."
             )
-        return self._jacobian(point)
+        if self.gate is None:
+            return self._jacobian(point)
+        inside = self.gate.raised(point[None, :], self.inputs)
+        return self.gate.slope(point, self.inputs, self._predict(inside)[0], self._jacobian(inside[0]))
+
+    @property
+    def gate_cost(self) -> int:
+        """Multiply-adds of the gate: one for its share and one for each output; 0 without one."""
+        return 0 if self.gate is None else 1 + len(self.outputs)
 
     def outside(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Tell for each row of `X` (n, n_in) whether it leaves the domain (a NaN does)."""
@@ -131,15 +146,15 @@ class ReducedModel(ABC):
         return ~inside
 
     def header(self) -> dict[str, Any]:
-        """Return the part of the model that is not arrays, ready for JSON: kind, inputs and outputs as [name, unit]."""
+        """Return what is not arrays, ready for JSON: kind, inputs and outputs as [name, unit], the gate if any."""
         return {
             "kind": self.kind,
             "inputs": [[p.name, p.unit] for p in self.inputs],
             "outputs": [[p.name, p.unit] for p in self.outputs],
-        }
+        } | ({} if self.gate is None else {"gate": self.gate.plain()})
 
     def describe(self) -> dict[str, Any]:
-        """Return a summary of plain values, ready for JSON: ports, domain (None where unbounded), cost, bytes."""
+        """Return a summary of plain values, ready for JSON: ports, domain (None where unbounded), gate, cost, bytes."""
         lower, upper = self.domain
 
         def bounds(low: float, high: float) -> list[float | None]:
@@ -152,6 +167,7 @@ class ReducedModel(ABC):
                 for p, a, b in zip(self.inputs, lower, upper, strict=True)
             ],
             "outputs": [{"name": p.name, "unit": p.unit} for p in self.outputs],
+            "gate": None if self.gate is None else self.gate.plain(),
             "multiply_adds": self.cost,
             "bytes": int(sum(a.nbytes for a in self.arrays().values())),
         }
@@ -198,3 +214,8 @@ def rebuild(arrays: Arrays, header: Header) -> ReducedModel:
 def header_ports(header: Header, side: str) -> tuple[Port, ...]:
     """Read the ports of `side` ("inputs", "outputs", ...) of a header."""
     return as_ports([Port(name, unit) for name, unit in header[side]], side)
+
+
+def header_gate(header: Header) -> Gate | None:
+    """Read the gate of a header, None where there is none."""
+    return Gate(**header["gate"]) if "gate" in header else None

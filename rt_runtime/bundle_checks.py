@@ -69,7 +69,7 @@ _MODEL_KEYS = {
 
 
 def _check_model(entry: object, where: str, files: set[str]) -> list[str]:
-    if not isinstance(entry, dict) or set(entry) != _MODEL_KEYS:
+    if not isinstance(entry, dict) or set(entry) - {"gate"} != _MODEL_KEYS:
         got = ", ".join(sorted(entry)) if isinstance(entry, dict) else repr(entry)
         return [f"{where} in bundle.json must have the keys {', '.join(sorted(_MODEL_KEYS))}, got {got}."]
     problems = []
@@ -97,7 +97,7 @@ def _check_model(entry: object, where: str, files: set[str]) -> list[str]:
         problems.append(f"validation of {where} must be an object.")
     if type(entry["multiply_adds"]) is not int or not isinstance(entry["skipped"], list):
         problems.append(f"multiply_adds of {where} must be an integer and skipped a list.")
-    return problems if problems else _check_memory(entry, where)
+    return problems if problems else _check_memory(entry, where) + _check_gate(entry, where)
 
 
 def _check_signals(signals: object, where: str, range_key: str, needed: bool) -> list[str]:
@@ -147,6 +147,20 @@ def _check_memory(entry: dict[str, Any], where: str) -> list[str]:
     return problems
 
 
+def _check_gate(entry: dict[str, Any], where: str) -> list[str]:
+    if "gate" not in entry:
+        return []
+    gate = entry["gate"]
+    if entry["memory"] is not None:
+        return [f"gate of {where} must be left out for a model with memory, got {gate!r}."]
+    names = [signal["name"] for signal in entry["inputs"]]
+    if not isinstance(gate, dict) or set(gate) != {"input", "span"} or gate["input"] not in names:
+        return [f"gate of {where} must have an input out of {', '.join(names)} and a span, got {gate!r}."]
+    if not _is_number(gate["span"]) or gate["span"] <= 0:
+        return [f"span of the gate of {where} must be positive, got {gate['span']!r}."]
+    return []
+
+
 def check_onnx(entry: dict[str, Any], content: bytes) -> list[str]:
     """Return every way in which an ONNX file contradicts its entry in bundle.json; the file is not executed."""
     import onnx
@@ -188,6 +202,9 @@ def check_onnx(entry: dict[str, Any], content: bytes) -> list[str]:
             problems.append(
                 f"Names and units of the {side} in {what} must be those of bundle.json, {need_names}, got {got_names}."
             )
+    gate = json.dumps(entry["gate"]) if "gate" in entry else None
+    if said.get("hmor.gate") != gate:
+        problems.append(f"Gate in {what} must be that of bundle.json, {gate}, got {said.get('hmor.gate')}.")
     return problems
 
 

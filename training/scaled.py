@@ -10,7 +10,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mor.dataset import Dataset
 from mor.ffnn import Ffnn
+from mor.gate import Gate
 from mor.ports import Port
 from rt_runtime.errors import ConfigError
 from training.network import Layout
@@ -44,7 +46,10 @@ class Samples(Protocol):
 
 @dataclass(frozen=True)
 class Scaled:
-    """Training and validation rows in [-1, 1] with the bounds that were mapped there."""
+    """Training and validation rows in [-1, 1] with the bounds that were mapped there.
+
+    Behind a `gate` they are the rows where it is open.
+    """
 
     X: Array
     Y: Array
@@ -54,6 +59,7 @@ class Scaled:
     outputs: tuple[Port, ...]
     domain: tuple[Array, Array]
     range: tuple[Array, Array]
+    gate: Gate | None = None
 
     def layout(self, hidden: tuple[int, ...], activation: str) -> Layout:
         """Return the layout of a network between these columns."""
@@ -64,6 +70,8 @@ class Scaled:
         digest = hashlib.sha256()
         for array in (self.X, self.Y, self.X_valid, self.Y_valid, *self.domain, *self.range):
             digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
+        if self.gate is not None:
+            digest.update(repr(self.gate).encode())
         return digest.hexdigest()
 
     def network(self, layout: Layout, theta: Array, origin: dict[str, object]) -> Ffnn:
@@ -71,7 +79,7 @@ class Scaled:
         weights, biases = layout.unpack(theta)
         return Ffnn(
             tuple(weights), tuple(biases), self.inputs, self.outputs, self.domain, self.range, layout.activation,
-            origin=origin,
+            origin=origin, gate=self.gate,
         )  # fmt: skip
 
 
@@ -86,22 +94,28 @@ def scale(
     valid: Samples | None,
     domain: tuple[ArrayLike, ArrayLike] | None = None,
     importance: ArrayLike | None = None,
+    gate: Gate | None = None,
 ) -> Scaled:
     """Check both sets and scale them; `domain` = (lower, upper) of the inputs, the extent of `train` when None.
 
     An output of `importance` c < 1 spans only [-c, c], so that its errors count c^2 times as much as those of others.
+    Behind a `gate` only the rows where it is open are kept.
     """
-    problems = _problems(train, valid)
-    if problems:
-        raise ConfigError.from_problems("Data for a network", problems)
-    X, Y = np.asarray(train.X, np.float64), np.asarray(train.Y, np.float64)
-    _warn(X, None if valid is None else np.asarray(valid.X, np.float64))
+    _check(train, valid)
+    X = np.asarray(train.X, np.float64)
     lower, upper = (X.min(axis=0), X.max(axis=0)) if domain is None else (np.asarray(b, np.float64) for b in domain)
     if lower.shape != (X.shape[1],) or upper.shape != (X.shape[1],) or not np.all(lower < upper):
         raise ConfigError(
             f"domain of a fit must be lower and upper bounds (lower < upper) of {X.shape[1]} inputs, "
             f"got {np.asarray(lower).tolist()} and {np.asarray(upper).tolist()}."
         )
+    if gate is not None:
+        gate.check(train.inputs, upper)
+        train = _open(train, gate, "training data", X.shape[1] + 2)
+        valid = None if valid is None else _open(valid, gate, "validation data", 1)
+        _check(train, valid)
+    X, Y = np.asarray(train.X, np.float64), np.asarray(train.Y, np.float64)
+    _warn(X, None if valid is None else np.asarray(valid.X, np.float64))
     low, high = Y.min(axis=0), Y.max(axis=0)
     if importance is not None:
         middle, half = 0.5 * (low + high), 0.5 * (high - low) / np.asarray(importance, np.float64)
@@ -111,8 +125,20 @@ def scale(
     Y_valid = np.empty((0, Y.shape[1])) if valid is None else np.asarray(valid.Y, np.float64)
     return Scaled(
         to_unit(X, lower, upper), to_unit(Y, low, high), to_unit(X_valid, lower, upper), to_unit(Y_valid, low, high),
-        tuple(train.inputs), tuple(train.outputs), (lower, upper), (low, high),
+        tuple(train.inputs), tuple(train.outputs), (lower, upper), (low, high), gate,
     )  # fmt: skip
+
+
+def _open(data: Samples, gate: Gate, what: str, least: int) -> Dataset:
+    X = np.asarray(data.X, np.float64)
+    rows = gate.open_rows(X, data.inputs, what, least)
+    return Dataset(X[rows], np.asarray(data.Y, np.float64)[rows], data.inputs, data.outputs)
+
+
+def _check(train: Samples, valid: Samples | None) -> None:
+    problems = _problems(train, valid)
+    if problems:
+        raise ConfigError.from_problems("Data for a network", problems)
 
 
 def _problems(train: Samples, valid: Samples | None) -> list[str]:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from mor.dataset import Dataset
 from mor.ffnn import Ffnn
+from mor.gate import Gate
 from mor.history import History
 from mor.memory import Memory
 from mor.memory_limits import free_run_error
@@ -43,14 +44,15 @@ def select_ffnn(
     activations: Sequence[str] = ("tanh",),
     seeds: Sequence[int] = (0,),
     domain: tuple[ArrayLike, ArrayLike] | None = None,
+    gate: Gate | None = None,
     folder: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: bool = False,
 ) -> Selection[Ffnn]:
     """Fit every combination of hidden sizes, activations and seeds; the smallest validation error wins.
 
-    The error is the mean squared error of outputs scaled to [-1, 1]. All else is taken from `config`; `folder` gets
-    one subfolder a candidate.
+    The error is the mean squared error of outputs scaled to [-1, 1]. All else is taken from `config`; `gate` as in
+    `fit_ffnn`; `folder` gets one subfolder a candidate.
     """
     base = config or FfnnConfig()
     candidates = [
@@ -70,7 +72,7 @@ def select_ffnn(
             if folder is not None:
                 place = Path(folder) / f"{layers}_{candidate.activation}_{candidate.seed}"
             began = time.perf_counter()
-            model = fit_ffnn(train, valid, candidate, domain=domain, folder=place, resume=resume)
+            model = fit_ffnn(train, valid, candidate, domain=domain, gate=gate, folder=place, resume=resume)
             models.append(model)
             table.append(
                 {

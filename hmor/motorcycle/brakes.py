@@ -12,8 +12,8 @@ import numpy as np
 
 from export import write
 from hmor.motorcycle.settings import MEMORY, SIDES, STATIC, TORQUES, Settings
-from mor import Dataset, Memory, Pce, ReducedModel, fit_pce, fit_pce_memory, lhs, nrmse
-from mor.models.motorcycle import brake, brake_space, sample_static
+from mor import Dataset, Gate, Memory, Pce, ReducedModel, fit_pce, fit_pce_memory, lhs, nrmse
+from mor.models.motorcycle import brake, brake_space, sample_static, touching_force
 from mor.models.motorcycle.brake_runs import brake_domain, brake_history, sample_runs
 from mor.models.motorcycle.model import hybrid
 
@@ -77,7 +77,7 @@ def train(settings: Settings, folder: Path) -> Result:
         lower = np.array([m.lower for m in space.marginals])
         upper = np.array([m.upper for m in space.marginals])
         fit, valid, _ = split_static(settings, folder, side)
-        fit = _joined(fit, at_rest(side, part.rest_points))
+        gate = pad_gate(side)
         runs = {name: Dataset.load(folder / "data" / f"{side}_{name}.nc") for name in ("train", "valid")}
         torques = {name: Dataset(d.X, d.Y[:, :1], d.inputs, d.outputs[:1], run=d.run) for name, d in runs.items()}
         filling = brake_history(side, dt=settings.simulate.step, volume=True)
@@ -87,8 +87,8 @@ def train(settings: Settings, folder: Path) -> Result:
         memory = MemoryConfig(network=deep, rows=part.memory_rows, iterations=0)
         spans, rides = (lower, upper), brake_domain(side)
         jobs: dict[str, Callable[[], ReducedModel]] = {
-            "ffnn": partial(fit_ffnn, fit, valid, network, domain=spans),
-            "pce": partial(fit_pce, _joined(fit, valid), space),
+            "ffnn": partial(fit_ffnn, fit, valid, network, domain=spans, gate=gate),
+            "pce": partial(fit_pce, _joined(fit, valid), space, gate=gate),
             "ffnn_memory": partial(
                 fit_ffnn_memory, runs["train"], runs["valid"], filling, memory, domain=rides
             ),
@@ -107,18 +107,9 @@ def train(settings: Settings, folder: Path) -> Result:
     return found
 
 
-def at_rest(side: str, count: int) -> Dataset:
-    """Return what is known without a simulation: no torque without lever force, none at standstill.
-
-    Half of the points lie on each of the two edges of the sampled range, evenly spread.
-    """
-    space = brake_space(side)
-    top = [m.upper for m in space.marginals]
-    along = np.linspace(0.0, 1.0, count // 2)
-    zero = np.zeros_like(along)
-    X = np.vstack([np.column_stack([zero, along * top[1]]), np.column_stack([along[1:] * top[0], zero[1:]])])
-    part = brake(side)
-    return Dataset(X, np.zeros((len(X), 1)), part.inputs, part.outputs)
+def pad_gate(side: str) -> Gate:
+    """Return the gate of the static models: pads that do not touch their disc give no torque, whatever a fit says."""
+    return Gate("F_br", touching_force(side))
 
 
 def _joined(one: Dataset, two: Dataset) -> Dataset:

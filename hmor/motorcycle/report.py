@@ -76,7 +76,7 @@ def _summary(page: Page, settings: Settings, results: Results) -> None:
     )
     page.text(
         f"Both hydraulic brakes were sampled ({settings.sample.points} Latin-hypercube points each for the static "
-        f"maps, beside {settings.train.rest_points} points at rest where the torque is known to be zero, and "
+        "maps, which give no torque at all while the pads do not touch their disc, and "
         f"{settings.sample.trajectories} trajectories for the models with memory), fitted by feed-forward "
         "networks (FFNN) and polynomial chaos expansions (PCE), exported to one bundle, and put into the hybrid "
         f"model in place of the full-order brakes. Each hybrid model ran the same {simulated['prototypes']} "

@@ -52,7 +52,6 @@ class TrainPart(Section):
 
     hidden: list[Count] = [10]
     restarts: Count = 5
-    rest_points: int = Field(default=20, ge=4)
     memory_hidden: list[Count] = [10, 10]
     memory_rows: int = Field(default=2500, ge=100)
     memory_iterations: Count = 200

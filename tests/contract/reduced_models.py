@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from mor.dataset import Dataset
 from mor.designs import lhs
 from mor.ffnn import Ffnn
+from mor.gate import Gate
 from mor.marginals import LogNormal, Normal, Uniform
 from mor.memory import Memory
 from mor.pce import Pce
@@ -83,4 +85,6 @@ MODELS: dict[str, Callable[[], ReducedModel]] = {
     "memory of linear": memory_of_linear,
     "ffnn": ffnn,
     "memory of ffnn": memory_of_ffnn,
+    "ffnn behind a gate": lambda: replace(ffnn(), gate=Gate("F_br", 20.0)),
+    "pce behind a gate": lambda: replace(pce(), gate=Gate("a", 1.0)),
 }

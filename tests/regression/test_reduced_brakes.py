@@ -10,7 +10,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from mor import lhs, nrmse
+from hmor.motorcycle.brakes import pad_gate
+from mor import fit_pce, lhs, nrmse
 from mor.dataset import Dataset
 from mor.models.motorcycle import brake, brake_space, sample_static
 from mor.models.motorcycle.brake_runs import brake_domain, brake_history, sample_runs
@@ -37,6 +38,22 @@ def test_200_points_are_enough_for_the_static_map(side: str) -> None:
     assert nrmse(model.predict(test.X)[:, 0], test.Y[:, 0]) < 0.005
     dense = sample_static(side, lhs(brake_space(side), 5000, seed=9))
     assert nrmse(model.predict(dense.X)[:, 0], dense.Y[:, 0]) < 0.005
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_without_lever_force_the_static_models_of_the_study_give_no_torque(side: str) -> None:
+    """NRMSE on 5000 new points 0.05 % (rear) and 0.06 % (front) of the network, at most 0.02 % of the polynomial."""
+    train, valid, _ = parts(side)
+    both = Dataset(np.vstack([train.X, valid.X]), np.vstack([train.Y, valid.Y]), train.inputs, train.outputs)
+    dense = sample_static(side, lhs(brake_space(side), 5000, seed=9))
+    gate = pad_gate(side)
+    network = fit_ffnn(train, valid, FfnnConfig(restarts=3), domain=bounds(side), gate=gate)
+    for model, most in ((network, 0.002), (fit_pce(both, brake_space(side), gate=gate), 0.001)):
+        assert nrmse(model.predict(dense.X)[:, 0], dense.Y[:, 0]) < most
+        speed = np.linspace(-10.0, 490.0, 501)
+        assert not model.predict(np.column_stack([0.0 * speed, speed])).any()
+        touching = model.predict(np.column_stack([np.full_like(speed, 0.5 * gate.span), speed]))
+        assert np.abs(touching[speed >= 0.0]).max() < 0.5
 
 
 @pytest.mark.train

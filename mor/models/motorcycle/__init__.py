@@ -5,6 +5,7 @@ from mor.models.motorcycle.brake import brake as brake
 from mor.models.motorcycle.brake_map import brake_space as brake_space
 from mor.models.motorcycle.brake_map import sample_static as sample_static
 from mor.models.motorcycle.brake_map import static_torque as static_torque
+from mor.models.motorcycle.brake_map import touching_force as touching_force
 from mor.models.motorcycle.ecvt import ecvt as ecvt
 from mor.models.motorcycle.engine import engine as engine
 from mor.models.motorcycle.model import hybrid as hybrid

@@ -62,6 +62,18 @@ def static_torque(
     return torque
 
 
+def touching_force(side: str, parameters: Mapping[str, float] | None = None) -> float:
+    """Return the lever force in N at which the pads just touch their disc; up to it there is no torque.
+
+    Springs and seal alone are to be overcome on the way x_c = gap: p = k_s gap / A_c, with the volume balance of
+    `static_torque`, and i F = A_m p + k_m x_m.
+    """
+    p = brake(side).parameter_values(parameters)
+    pressure = p["k_s"] * p["gap"] / p["A_c"]
+    x_m = (pressure * (p["V_m"] / p["beta"] + p["C"]) + p["A_c"] * p["gap"]) / p["A_m"]
+    return (p["A_m"] * pressure + p["k_m"] * x_m) / p["lever_ratio"]
+
+
 def sample_static(side: str, design: Design) -> Dataset:
     """Evaluate the static map of a brake on a design over `brake_space(side)`: inputs (F_br, w), output the torque.
 

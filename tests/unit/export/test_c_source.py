@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from export.compiler import compile_c, find_compiler
 from export.engines import CEngine
 from export.forms import form_of
 from export.golden import golden_vectors
+from mor.gate import Gate
 from mor.reduced import ReducedModel
 from rt_runtime.bundle import difference
 from rt_runtime.errors import ConfigError
@@ -42,6 +44,7 @@ MODELS = {
     "sparse polynomial": sparse_polynomial,
     "constant polynomial": constant_polynomial,
     "memory of a polynomial": polynomial_with_memory,
+    "gate": lambda: replace(network(outputs=2), gate=Gate("F_br", 0.7)),
 }
 
 
@@ -66,7 +69,7 @@ def test_compiled_c_repeats_the_model(kind: str) -> None:
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-@pytest.mark.parametrize("kind", ["softplus", "memory", "sparse polynomial"])
+@pytest.mark.parametrize("kind", ["softplus", "memory", "sparse polynomial", "gate"])
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_no_warning_under_any_compiler(compiler: str, kind: str, precision: str, tmp_path: Path) -> None:
     if shutil.which(compiler) is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import export.writer as writer
 from export import write
 from export.golden import golden_excitation, golden_rows
+from mor.gate import Gate
 from mor.memory import Memory
 from mor.pce import Pce
 from mor.ports import Port
@@ -245,8 +247,11 @@ def test_the_example_follows_the_schema_and_the_reader() -> None:
 def test_what_is_written_follows_the_schema(tmp_path: Path) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     schema = json.loads((DOCS / "bundle.schema.json").read_text())
-    bundle = write({"a": network(), "b": network_with_memory()}, tmp_path / "b", targets=("c",))
+    gated = replace(network(), gate=Gate("F_br", 1.0))
+    models = {"a": network(), "b": network_with_memory(), "c": gated}
+    bundle = write(models, tmp_path / "b", targets=("c",))
     jsonschema.validate(bundle.description, schema)
+    assert ["gate" in entry for entry in bundle.description["models"]] == [False, False, True]
     for key in bundle.description:
         broken = {k: v for k, v in bundle.description.items() if k != key}
         assert not jsonschema.Draft202012Validator(schema).is_valid(broken)

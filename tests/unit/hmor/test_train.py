@@ -111,6 +111,28 @@ def test_selection_and_polynomials(tmp_path: Path, capfd: pytest.CaptureFixture[
     assert json.loads(out)["summary"]["kind"] == "pce"
 
 
+@pytest.mark.parametrize("kind", ["ffnn", "pce"])
+def test_a_gate(kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    text = f'kind = "{kind}"\n[train.gate]\ninput = "F"\nspan = 2.0\n[train.ffnn]\nhidden = [4]\nrestarts = 1\niterations = 60\n'
+    path = study(tmp_path, STATIC, text)
+    assert hmor("sample", path, "--json") == 0
+    capfd.readouterr()
+    assert hmor("train", path, "--json") == 0
+    assert json.loads(capfd.readouterr().out)["summary"]["gate"] == {"input": "F", "span": 2.0}
+    assert ReducedModel.load(tmp_path / "brake.model.npz").predict([0.0, 20.0]).tolist() == [[0.0]]
+    path.write_text(path.read_text().replace('input = "F"', 'input = "v"'))
+    assert hmor("train", path) == 2
+    assert "input of a gate must be one of F, w, got 'v'" in capfd.readouterr().err
+
+
+def test_a_gate_must_open_and_have_no_memory(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"Key 'train.gate.span'"):
+        load_study(study(tmp_path, STATIC, '[train.gate]\ninput = "F"\nspan = 0.0\n'))
+    both = '[train.gate]\ninput = "F"\nspan = 1.0\n[train.memory]\nsignals = ["F"]\ninput_lags = 1\n'
+    with pytest.raises(ConfigError, match="gate must be left out for a model with memory"):
+        load_study(study(tmp_path, STATIC, both))
+
+
 def test_memory_from_trajectories(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     text = STATIC.replace("torque", "ramp").replace('outputs = {{tau = "Nm", heat = "W"}}\n', "").replace("F = {{law", "rate = {{law")
     train = """

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mor import lhs
-from mor.models.motorcycle import brake, brake_space, sample_static, static_torque
+from mor.models.motorcycle import brake, brake_space, sample_static, static_torque, touching_force
 from mor.models.motorcycle.brake import SUBSTEPS
 from rt_runtime.errors import ConfigError
 
@@ -43,6 +43,17 @@ def test_torque_opposes_the_rotation_and_vanishes_at_standstill_and_without_forc
     assert np.abs(np.diff(torque)).max() < 30.0  # no jump through zero
     assert not static_torque(side, 0.0, speed).any()
     assert not run(side, 0.0, 300.0, 0.1).any()
+
+
+@pytest.mark.parametrize(("side", "force"), [("front", 0.687), ("rear", 0.943)])
+def test_there_is_no_torque_until_the_pads_touch(side: str, force: float) -> None:
+    touch = touching_force(side)
+    assert touch == pytest.approx(force, abs=1e-3)
+    assert touching_force(side, {"gap": 3e-5}) == pytest.approx(0.5 * touch)  # springs and volumes are linear
+    lever, speed = np.linspace(0.0, touch, 200)[:, None], np.linspace(-490.0, 490.0, 21)
+    assert np.abs(static_torque(side, lever, speed)).max() < 1e-12
+    assert (static_torque(side, touch + 1e-3, speed[11:]) > 1e-4).all()
+    assert not run(side, 0.999 * touch, 300.0, 2.0).any()
 
 
 @pytest.mark.parametrize("side", SIDES)

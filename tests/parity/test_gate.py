@@ -1,0 +1,145 @@
+"""A model behind a gate gives the same numbers everywhere: closed, in between, at the edge, open, and for a nan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from export import verify, write
+from export.compiler import find_compiler
+from export.engines import CEngine, OnnxEngine
+from export.fmu_host import FmuHost
+from hmor.bundle_view import bundle_text
+from mor import Gate
+from mor.reduced import ReducedModel
+from rt_runtime import load_bundle
+from rt_runtime.bundle import Bundle, difference
+from rt_runtime.errors import ConfigError
+from rt_runtime.rom import Rom
+from tests.reference.exported_models import constant_polynomial, network, polynomial, sparse_polynomial
+
+SPAN = 0.7  # not a power of two: u / span and u * (1 / span) differ
+MODELS: dict[str, Callable[[], ReducedModel]] = {
+    "network": lambda: replace(network(), gate=Gate("F_br", SPAN)),
+    "softplus with direct path": lambda: replace(network("softplus", outputs=2, skip=True), gate=Gate("w_rw", SPAN)),
+    "polynomial": lambda: replace(polynomial(), gate=Gate("F_br", SPAN)),
+    "logarithm": lambda: replace(sparse_polynomial(), gate=Gate("c", SPAN)),
+    "constant": lambda: replace(constant_polynomial(), gate=Gate("F_br", SPAN)),
+}
+SHARES = np.array([-np.inf, -3.0, -1e-9, 0.0, 1e-9, 0.3, 0.5, 0.999, 1.0, 1.0 + 1e-9, 1.2])
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[ReducedModel, Bundle]:
+    model = MODELS[request.param]()
+    return model, write(model, tmp_path_factory.mktemp("gate") / "b", targets=("onnx", "c", "fmu", "fmu3"))
+
+
+def engines(bundle: Bundle) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
+    model = bundle.model
+    compiler = find_compiler()
+    assert compiler is not None
+    files = {name.split("/")[-1]: bundle.content[name] for name in model.description["c"]}
+    rom = Rom(model)
+    return {
+        "onnxruntime": OnnxEngine(model.onnx, None).rows,
+        "core": lambda X: np.asarray(rom.evaluate(X)),
+        "c": CEngine(model.name, files, len(model.outputs), model.precision, compiler).rows,
+    }
+
+
+def rows(model: ReducedModel) -> tuple[np.ndarray, int]:
+    assert model.gate is not None
+    j = model.gate.column(model.inputs)
+    X = np.tile(0.5 * (model.domain[0] + model.domain[1]), (len(SHARES), 1))
+    X[:, j] = SHARES * SPAN
+    return X, j
+
+
+def fmu(bundle: Bundle, file: str, X: np.ndarray) -> np.ndarray:
+    with FmuHost(bundle.content[file], len(bundle.model.inputs), len(bundle.model.outputs)) as host:
+        return host.run(X, 1e-3)
+
+
+def test_every_engine_repeats_golden_vectors_that_pass_through_the_gate(
+    exported: tuple[ReducedModel, Bundle],
+) -> None:
+    model, bundle = exported
+    _, j = rows(model)
+    asked = bundle.model.golden.X[:, j]
+    low = model.domain[0][j]
+    assert max(0.0, low) in asked and SPAN in asked and (asked > SPAN).any()
+    assert ((asked > 0.0) & (asked < SPAN)).sum() > 5
+    if low <= 0.0:
+        assert not bundle.model.golden.Y[asked == 0.0].any()
+    results = verify(bundle, {"model": model})
+    assert [r.engine for r in results] == ["numpy", "onnxruntime", "rt_runtime", "c", "fmu", "fmu3"]
+    assert all(r.ok for r in results), [r.to_dict() for r in results]
+
+
+def test_closed_is_exactly_zero_and_the_rest_is_the_model(exported: tuple[ReducedModel, Bundle]) -> None:
+    model, bundle = exported
+    X, _ = rows(model)
+    Y = model.predict(X)
+    closed = SHARES <= 0.0
+    assert not Y[closed].any() and Y[~closed].all()
+    answers = {name: answer(X) for name, answer in engines(bundle).items()}
+    for file in bundle.model.description["fmu"]:
+        answers[file] = np.vstack([np.zeros((1, Y.shape[1])), fmu(bundle, file, X[1:])])  # an FMU takes no infinity
+    for name, got in answers.items():
+        assert not got[closed].any(), name
+        assert difference(got, Y) < 1e-12, name
+
+
+def test_a_nan_stays_one(exported: tuple[ReducedModel, Bundle]) -> None:
+    model, bundle = exported
+    X, j = rows(model)
+    X = X[[3, 5, 10]]
+    X[:, j] = np.nan
+    assert np.isnan(model.predict(X)).all()
+    for name, answer in engines(bundle).items():
+        assert np.isnan(answer(X)).all(), name
+    for file in bundle.model.description["fmu"]:
+        with pytest.raises(ConfigError, match="FMU must accept fmi"):  # it refuses it, gate or not
+            fmu(bundle, file, X)
+
+
+def test_another_input_that_is_nan_is_not_hidden_by_a_closed_gate(tmp_path: Path) -> None:
+    model = MODELS["network"]()
+    bundle = write(model, tmp_path / "b", targets=("c",))
+    X = np.array([[0.0, np.nan], [0.3, np.nan]])
+    assert np.isnan(model.predict(X)).all()
+    for name, answer in engines(bundle).items():
+        assert np.isnan(answer(X)).all(), name
+
+
+def test_the_graph_has_six_nodes_more_and_the_plan_five_steps(tmp_path: Path) -> None:
+    plain, gated = (write(m, tmp_path / n) for n, m in (("a", network()), ("b", MODELS["network"]())))
+    nodes = [[n.op_type for n in onnx.load_model_from_string(b.model.onnx).graph.node] for b in (plain, gated)]
+    assert nodes[1] == ["Max", *nodes[0], "Gather", "Div", "Max", "Min", "Mul"]
+    assert Rom(gated.model).plan.steps == Rom(plain.model).plan.steps + 5  # a Gather only names places
+    assert gated.model.description["multiply_adds"] == plain.model.description["multiply_adds"] + 2
+
+
+def test_it_is_described_and_runs_in_a_loop(tmp_path: Path) -> None:
+    bundle = write(MODELS["network"](), tmp_path / "b", targets=("c",))
+    assert bundle.model.description["gate"] == {"input": "F_br", "span": SPAN}
+    assert b"The outputs vanish with F_br: below 0.7 they fade linearly to zero" in bundle.content["c/model.h"]
+    block = load_bundle(tmp_path / "b").block()
+    assert block.step(0.0, np.array([0.0, 20.0])).tolist() == [0.0]
+    assert "gate      no output without F_br, all of it from 0.7 on" in bundle_text(bundle)
+    plain = write(network(), tmp_path / "c")
+    assert "gate" not in plain.model.description and "gate" not in bundle_text(plain)
+
+
+def test_single_precision_closes_too(tmp_path: Path) -> None:
+    model = MODELS["network"]()
+    bundle = write(model, tmp_path / "b", targets=("c", "fmu"), precision="float32")
+    assert all(r.ok for r in verify(bundle) if not r.skipped)
+    for name, answer in engines(bundle).items():
+        assert not answer(np.array([[0.0, 20.0], [-1.0, 20.0]])).any(), name
