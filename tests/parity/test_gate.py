@@ -18,10 +18,17 @@ from hmor.bundle_view import bundle_text
 from mor import Gate
 from mor.reduced import ReducedModel
 from rt_runtime import load_bundle
-from rt_runtime.bundle import Bundle, difference
-from rt_runtime.errors import ConfigError
+from rt_runtime.bundle import Bundle, difference, read_bundle
+from rt_runtime.errors import BundleError, ConfigError
 from rt_runtime.rom import Rom
-from tests.reference.exported_models import constant_polynomial, network, polynomial, sparse_polynomial
+from tests.parity.test_malformed_bundles import rewrite
+from tests.reference.exported_models import (
+    constant_polynomial,
+    network,
+    network_with_memory,
+    polynomial,
+    sparse_polynomial,
+)
 
 SPAN = 0.7  # not a power of two: u / span and u * (1 / span) differ
 MODELS: dict[str, Callable[[], ReducedModel]] = {
@@ -143,3 +150,21 @@ def test_single_precision_closes_too(tmp_path: Path) -> None:
     assert all(r.ok for r in verify(bundle) if not r.skipped)
     for name, answer in engines(bundle).items():
         assert not answer(np.array([[0.0, 20.0], [-1.0, 20.0]])).any(), name
+
+
+@pytest.mark.parametrize(
+    ("model", "gate", "message"),
+    [
+        (0, {"input": "thr", "span": 1.0}, r"gate of models\[0\] must have an input out of F_br, w_rw and a span, got"),
+        (0, {"input": "F_br"}, r"gate of models\[0\] must have an input out of F_br, w_rw and a span, got"),
+        (0, None, r"gate of models\[0\] must have an input out of F_br, w_rw and a span, got None"),
+        (0, {"input": "F_br", "span": 0}, r"span of the gate of models\[0\] must be positive, got 0"),
+        (1, {"input": "F_br", "span": 1.0}, r"gate of models\[1\] must be left out for a model with memory, got"),
+        (0, {"input": "F_br", "span": 1.0}, r"Gate in ONNX file 'rear.onnx' must be that of bundle.json, .*, got None"),
+    ],
+)
+def test_a_bundle_that_names_a_wrong_gate_is_refused(tmp_path: Path, model: int, gate: object, message: str) -> None:
+    write({"rear": network(), "front": network_with_memory()}, tmp_path / "b")
+    rewrite(tmp_path / "b", lambda d: d["models"][model].update(gate=gate))
+    with pytest.raises(BundleError, match=message):
+        read_bundle(tmp_path / "b")

@@ -113,23 +113,6 @@ def test_bundle_json_tampered_or_truncated(folder: Path) -> None:
         read_bundle(folder)
 
 
-@pytest.mark.parametrize(
-    ("model", "gate", "message"),
-    [
-        (1, {"input": "thr", "span": 1.0}, r"gate of models\[1\] must have an input out of F_br, w_rw and a span, got"),
-        (1, {"input": "F_br"}, r"gate of models\[1\] must have an input out of F_br, w_rw and a span, got"),
-        (1, None, r"gate of models\[1\] must have an input out of F_br, w_rw and a span, got None"),
-        (1, {"input": "F_br", "span": 0}, r"span of the gate of models\[1\] must be positive, got 0"),
-        (0, {"input": "F_br", "span": 1.0}, r"gate of models\[0\] must be left out for a model with memory, got"),
-        (1, {"input": "F_br", "span": 1.0}, r"Gate in ONNX file 'rear.onnx' must be that of bundle.json, .*, got None"),
-    ],
-)
-def test_a_gate_that_is_none(folder: Path, model: int, gate: object, message: str) -> None:
-    rewrite(folder, lambda d: d["models"][model].update(gate=gate))
-    with pytest.raises(BundleError, match=message):
-        read_bundle(folder)
-
-
 def test_formats_of_the_future_and_of_nobody(folder: Path) -> None:
     rewrite(folder, lambda d: d.update(format=2))
     with pytest.raises(BundleError, match="must be 1, got 2; update hybrid-mor"):
