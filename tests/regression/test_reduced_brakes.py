@@ -90,8 +90,9 @@ def test_a_brake_with_memory_follows_the_ride_in_free_run(side: str) -> None:
     config = MemoryConfig(FfnnConfig((8, 8), restarts=1, iterations=400), iterations=0)
     model = fit_ffnn_memory(runs[0], runs[1], brake_history(side, volume=True), config, domain=brake_domain(side))
     y = model.rollout(u)
-    assert nrmse(y[:, 0], truth) < 0.005
+    error = nrmse(y[:, 0], truth)
+    assert error < 0.005
     assert np.all(y >= model.bounds[0]) and np.all(y <= model.bounds[1])
     train, valid, _ = parts(side)
     memoryless = fit_ffnn(train, valid, domain=bounds(side))
-    assert nrmse(memoryless.predict(u)[:, 0], truth) > 0.02
+    assert nrmse(memoryless.predict(u)[:, 0], truth) > 3 * error

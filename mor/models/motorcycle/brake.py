@@ -17,10 +17,10 @@ The torque has the sign of w: it opposes the rotation, and vanishes smoothly at 
 
 What is published and what is chosen: piston diameters, lever ratios and disc radii are those of light motorcycles and
 scooters (12 to 16 mm master cylinder, 27 to 34 mm piston, disc of 220 to 240 mm); bulk modulus, density and viscosity
-are those of DOT 4 fluid with a little air; friction coefficients and fade those of sintered pads. Chosen are the
-restrictor and the compliance behind it, which give the lag of 50 to 70 ms of a linked brake with a delay
-valve, the pad stiffness (sintered metal, about 2 GPa on a steel backing, which puts the piston on the pad at 10 kHz),
-and the regularisation speed v_0, wide on purpose: the brake lets the wheel creep instead of holding it.
+are those of DOT 4 fluid with a little air; friction coefficients and fade (a tenth at 370 degC) those of sintered pads.
+Chosen are the restrictor and the compliance behind it, which give a lag of 22 to 25 ms, the pad stiffness (sintered
+metal, about 2 GPa on a steel backing, which puts the piston on the pad at 10 kHz), and the regularisation speed v_0,
+wide on purpose: the brake lets the wheel creep instead of holding it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ PARAMETERS = (
     _positive("V_m", 4e-6, "m3"),
     _positive("beta", 1.2e9, "Pa"),
     _positive("inertance", 1.6e8, "kg/m4"),
-    _positive("R", 1.4e11, "Pa s/m3"),
+    _positive("R", 4e10, "Pa s/m3"),
     _positive("K", 2.2e15, "Pa s2/m6"),
     _positive("C", 5e-13, "m3/Pa"),
     _positive("A_c", _area(32e-3), "m2"),
@@ -84,7 +84,7 @@ PARAMETERS = (
     _positive("v_0", 0.5, "m/s"),
     Parameter("B_mu", 0.13, "Nm s/rad", 0.0, 10.0),
     _positive("N_0", 100.0, "N"),
-    Parameter("fade", 1e-3, "1/K", 0.0, 0.1),
+    Parameter("fade", 3e-4, "1/K", 0.0, 0.1),
     _positive("C_d", 550.0, "J/K"),
     Parameter("cooling", 8.0, "W/K", 0.0, 1e3),
 )
@@ -96,7 +96,6 @@ REAR = {
     "radius": 0.09,
     "C_d": 420.0,
     "inertance": 2.0e8,
-    "R": 1.1e11,
     "C": 4.5e-13,
 }
 

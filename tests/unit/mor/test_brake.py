@@ -66,14 +66,14 @@ def test_the_torque_lags_behind_the_lever() -> None:
     ramp = np.clip(10.0 * (t - 0.5), 0.0, 50.0)
     torque, static = run("front", ramp, 200.0, 4.0, fade=0.0), static_torque("front", ramp, 200.0)
     at = np.searchsorted(torque, 40.0), np.searchsorted(static, 40.0)
-    assert 0.03 < (at[0] - at[1]) * DT < 0.15
+    assert 0.02 < (at[0] - at[1]) * DT < 0.03
 
 
 def test_a_hot_disc_fades() -> None:
     torque = run("front", 50.0, 300.0, 12.0)
-    assert torque[-1] < 0.96 * torque[10_000]
+    assert torque[-1] < 0.99 * torque[10_000]
     hot = static_torque("front", 50.0, 300.0, temperature=120.0)
-    assert hot == pytest.approx(float(static_torque("front", 50.0, 300.0)) / 1.1, rel=0.01)
+    assert hot == pytest.approx(float(static_torque("front", 50.0, 300.0)) / 1.03, rel=0.003)
 
 
 @pytest.mark.parametrize("side", SIDES)
