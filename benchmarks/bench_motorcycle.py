@@ -1,4 +1,4 @@
-"""The full-order motorcycle: real-time factor, the loop against plain numba loops, RK4 against Rosenbrock."""
+"""The full-order motorcycle: real-time factor, the loop against plain numba loops, what each part costs and errs."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from rt_runtime.checks import Floats
 
 DT = 1e-4
 EVERY = 10
+BRAKE_METHODS = (("rk4", SUBSTEPS), ("rk4", 4), ("rosenbrock", 1), ("rosenbrock", 2))
 RECORD = ["w_en", "tau_vd", "w_vd", "w_rw", "w_fw", "v", "x", "tau_en", "tau_rw", "tau_fw"]
 
 
@@ -29,7 +30,7 @@ def numba_motorcycle() -> Callable[[int], Floats]:
 
     parts = [body(), ecvt(), engine(), brake("rear"), brake("front")]
     f_body, f_ecvt, f_engine, f_brake, _ = (part.system.compiled for part in parts)
-    values = tuple(np.array([p.value for p in part.parameters]) for part in parts)
+    values = tuple(part.system.numbers([p.value for p in part.parameters]) for part in parts)
     starts = tuple(part.initial() for part in parts)
     times, thr_table, force_table = scenario().time, scenario()["thr"].copy(), scenario()["F_br"].copy()
 
@@ -53,6 +54,30 @@ def numba_motorcycle() -> Callable[[int], Floats]:
             x[i] += h / 6.0 * (total[i] + k[i])
 
     @njit(error_model="numpy")
+    def ab2(f, t, x, u, p, k, before, trial, y, scratch, started):  # type: ignore[no-untyped-def]
+        n = x.size
+        f(t, x, u, p, k, y)
+        if started:
+            for i in range(n):
+                x[i] += DT * (1.5 * k[i] - 0.5 * before[i])
+                before[i] = k[i]
+            return
+        for i in range(n):
+            trial[i] = x[i] + DT * k[i]
+            before[i] = k[i]
+        f(t + DT, trial, u, p, k, scratch)
+        for i in range(n):
+            x[i] += 0.5 * DT * (before[i] + k[i])
+
+    @njit(error_model="numpy")
+    def body_outputs(x, p, y):  # type: ignore[no-untyped-def]
+        y[0] = p[19] * x[10] * 9.549296585513721
+        y[1] = x[10] * 9.549296585513721
+        y[2] = x[11] * 9.549296585513721
+        y[3] = x[1]
+        y[4] = x[0]
+
+    @njit(error_model="numpy")
     def interpolate(t, values, at):  # type: ignore[no-untyped-def]
         while at + 2 < times.size and t >= times[at + 1]:
             at += 1
@@ -65,6 +90,7 @@ def numba_motorcycle() -> Callable[[int], Floats]:
         u0, u1, u2, u3, u4 = np.zeros(3), np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2)
         y0, y1, y2, y3, y4 = np.zeros(5), np.zeros(2), np.zeros(1), np.zeros(1), np.zeros(1)
         k, total, trial, scratch = np.zeros(14), np.zeros(14), np.zeros(14), np.zeros(5)
+        before0, before1, before2 = np.zeros(14), np.zeros(2), np.zeros(2)
         record = np.zeros((ticks // EVERY, 10))
         at = 0
         for tick in range(ticks):
@@ -73,14 +99,15 @@ def numba_motorcycle() -> Callable[[int], Floats]:
             force, at = interpolate(t, force_table, at)
             u0[0], u0[1], u0[2] = y1[1], y3[0], y4[0]
             if tick > 0:
-                rk4(f_body, t - DT, x0, u0, p0, DT, k, total, trial, scratch, scratch)
-            f_body(t, x0, u0, p0, k, y0)
-            u1[0], u1[1] = y2[0], y0[0]
+                ab2(f_body, t - DT, x0, u0, p0, k, before0, trial, scratch, scratch, tick > 1)
+            body_outputs(x0, p0, y0)
+            u1[0] = y2[0]  # of the last tick, and so is the speed in u1[1] until the step is done
             if tick > 0:
-                rk4(f_ecvt, t - DT, x1, u1, p1, DT, k, total, trial, scratch, scratch)
+                ab2(f_ecvt, t - DT, x1, u1, p1, k, before1, trial, scratch, scratch, tick > 1)
+            u1[1] = y0[0]
             f_ecvt(t, x1, u1, p1, k, y1)
             u2[0], u2[1] = thr, y1[0]
-            rk4(f_engine, t, x2, u2, p2, DT, k, total, trial, y2, scratch)
+            ab2(f_engine, t, x2, u2, p2, k, before2, trial, y2, scratch, tick > 0)
             u3[0], u3[1] = force, y0[1]
             u4[0], u4[1] = force, y0[2]
             h = DT / SUBSTEPS
@@ -132,37 +159,78 @@ def whole(quick: bool) -> dict[str, object]:
     }
 
 
-def integration(quick: bool) -> dict[str, object]:
-    """The front brake in the scenario by RK4 and by Rosenbrock: time per tick, error against RK4 with 20 sub-steps."""
-    driven = hybrid().run(28.0, record=["F_br", "w_fw"], every=1)
-    u = np.column_stack([driven["F_br"], driven["w_fw"]])[200_000:]
-    part = brake("front")
-    reference = part.integrated_by("rk4", 20).simulate(u, dt=DT)["tau_fw"]
-    results: dict[str, object] = {}
-    steps = [("rk4", 3), ("rk4", 4), ("rosenbrock", 1), ("rosenbrock", 2)]
-    methods = {f"{method}_{substeps}": (method, substeps) for method, substeps in steps}
-    seconds: dict[str, list[float]] = {name: [] for name in methods}
-    for _ in range(3 if quick else 7):
-        for name, (method, substeps) in methods.items():
-            seconds[name].append(_per_tick(part.integrated_by(method, substeps), u))
-    for name, (method, substeps) in methods.items():
-        torque = part.integrated_by(method, substeps).simulate(u, dt=DT)["tau_fw"]
-        error = np.sqrt(np.sum((torque - reference) ** 2) / np.sum(reference**2))
-        results[f"brake_{name}_us_per_tick"] = 1e6 * min(seconds[name])
-        results[f"brake_{name}_nrmse"] = float(error)
-    return results
+def parts(quick: bool) -> dict[str, object]:
+    """Time per tick of every part by each method that could integrate it, under the inputs it meets in the scenario."""
+    driven = hybrid().run(24.0, record=["thr", "F_br", *RECORD], every=1)
+    rounds, rows = (5, slice(80_000, 120_000)) if quick else (9, slice(60_000, 240_000))
+    methods = {
+        "engine": [(engine(), "rk4", 1), (engine(), "ab2", 1)],
+        "ecvt": [(ecvt(), "rk4", 1), (ecvt(), "ab2", 1)],
+        "body": [(body(), "rk4", 1), (body(), "ab2", 1)],
+        "brake": [(brake("front"), method, substeps) for method, substeps in BRAKE_METHODS],
+    }
+    loops, blanks = {}, {}
+    for name, choices in methods.items():
+        u = np.column_stack([driven[port.name] for port in choices[0][0].inputs])[rows]
+        blanks[name] = _loop(None, u)
+        for part, method, substeps in choices:
+            loops[f"{name}_{method}_{substeps}"] = _loop(part.integrated_by(method, substeps), u)
+    best = {key: min(_seconds(loop, rows) for _ in range(rounds)) for key, loop in (loops | blanks).items()}
+    return {f"{key}_ns_per_tick": 1e9 * (best[key] - best[key.split("_")[0]]) for key in loops}
 
 
-def _per_tick(part: OdeSubstructure, u: Floats) -> float:
+def _loop(part: OdeSubstructure | None, u: Floats) -> Loop:
+    """A table and a part that reads it; without the part it tells what the table costs."""
     loop = Loop(1 / DT)
-    for name in ("F", "w", "tau"):
+    names = [f"u{i}" for i in range(u.shape[1])]
+    for name in names:
         loop.signal(name)
-    loop.add("u", Table(np.arange(len(u)) * DT, u), outputs=["F", "w"])
-    loop.add("brake", part.block(dt=DT), inputs=["F", "w"], outputs=["tau"])
+    loop.add("u", Table(np.arange(len(u)) * DT, u), outputs=names)
+    if part is not None:
+        outputs = [f"y{i}" for i in range(len(part.outputs))]
+        for name in outputs:
+            loop.signal(name)
+        update = "start" if part.direct < {port.name for port in part.inputs} else "end"  # as the hybrid model has it
+        block = part.block(dt=DT, update=update, fresh=sorted(part.direct))
+        loop.add("part", block, inputs=names, outputs=outputs)
     loop.record([])
+    return loop
+
+
+def _seconds(loop: Loop, rows: slice) -> float:
     cpu = time.process_time()
-    loop.run(len(u) * DT)
-    return (time.process_time() - cpu) / len(u)
+    loop.run((rows.stop - rows.start) * DT)
+    return (time.process_time() - cpu) / (rows.stop - rows.start)
+
+
+def errors(quick: bool) -> dict[str, object]:
+    """NRMSE in percent of the parts by AB2 (as built) and by RK4 with the same step, against RK4 with an eighth of it.
+
+    And of the front brake's torque by each of its methods, against RK4 with 20 sub-steps.
+    """
+    duration = 24.0 if quick else 45.0
+    model = hybrid()
+    shared = {part().name: part().integrated_by("rk4") for part in (engine, ecvt, body)}
+    by_rk4 = model
+    for name, part in shared.items():
+        by_rk4 = by_rk4.swap(name, part)
+    names = ["v", "w_en", "tau_vd"]
+    reference = by_rk4.run(duration, dt=DT / 8, every=8 * EVERY, record=names)
+    found: dict[str, object] = {}
+    for method, chosen in (("ab2", model), ("rk4", by_rk4)):
+        result = chosen.run(duration, record=names)
+        found |= {f"{name}_by_{method}_nrmse_percent": 100 * _nrmse(result[name], reference[name]) for name in names}
+    driven = model.run(24.0 if quick else 28.0, record=["F_br", "w_fw"], every=1)
+    u = np.column_stack([driven["F_br"], driven["w_fw"]])[200_000:]
+    exact = brake("front").integrated_by("rk4", 20).simulate(u, dt=DT)["tau_fw"]
+    for method, substeps in BRAKE_METHODS:
+        torque = brake("front").integrated_by(method, substeps).simulate(u, dt=DT)["tau_fw"]
+        found[f"brake_{method}_{substeps}_nrmse_percent"] = 100 * _nrmse(torque, exact)
+    return found
+
+
+def _nrmse(y: Floats, reference: Floats) -> float:
+    return float(np.sqrt(np.sum((y - reference) ** 2) / np.sum(reference**2)))
 
 
 def stiffness() -> dict[str, object]:
@@ -179,4 +247,4 @@ def stiffness() -> dict[str, object]:
 
 
 def run(quick: bool) -> dict[str, object]:
-    return whole(quick) | stiffness() | integration(quick)
+    return whole(quick) | parts(quick) | errors(quick) | stiffness()

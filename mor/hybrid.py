@@ -153,7 +153,9 @@ class HybridModel:
                 loop.add(f"excitation.{name}", Table(source.time - source.time[0], source.values), outputs=[name])
         for node in self._wiring.nodes:
             update = "start" if node.start else "end"
-            block = node.part.block(dt=step * node.every, parameters=values.get(node.name), update=update)
+            fresh = [port.name for port, i in zip(node.part.inputs, node.inputs, strict=True) if i not in node.late]
+            own = values.get(node.name)
+            block = node.part.block(dt=step * node.every, parameters=own, update=update, fresh=fresh)
             inputs = [previous(i) if i in node.late else i for i in node.inputs]
             loop.add(node.name, block, inputs=inputs, outputs=node.outputs, every=node.every)
         return loop

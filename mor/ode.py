@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from mor.generated_code import check_safe_in_the_loop
+from mor.compiled import Rhs, compile_rhs
 from mor.ports import Parameter, Port, as_ports, check_name
 from rt_runtime import Ode
 from rt_runtime.checks import Floats, finite_array
 from rt_runtime.errors import ConfigError
 
-ARGUMENTS = ("t", "x", "u", "p", "dx", "y")
-Rhs = Callable[[float, Floats, Floats, Floats, Floats, Floats], None]
+Derived = Callable[[Mapping[str, float]], Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -25,7 +22,8 @@ class OdeSystem:
     """A compiled system dx/dt = f(t, x, u, p), y = g(t, x, u, p) with named states, inputs, outputs and parameters.
 
     `ode` makes it. `function` is the Python text, `compiled` the numba function, `address` the C function pointer
-    `void f(double t, const double *x, const double *u, const double *p, double *dx, double *y)`.
+    `void f(double t, const double *x, const double *u, const double *p, double *dx, double *y)`, `outputs_address` that
+    of its outputs alone, `void g(double t, const double *x, const double *u, const double *p, double *y)`.
     """
 
     name: str
@@ -37,16 +35,27 @@ class OdeSystem:
     function: Rhs = field(repr=False)
     compiled: Rhs = field(repr=False)
     pointer: Any = field(repr=False)
+    outputs_pointer: Any = field(repr=False)
+    derived: Derived | None = field(default=None, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel as Python text and compile again on arrival: another machine has other addresses."""
         ports = (self.states, self.inputs, self.outputs, self.parameters)
-        return _arrive, (self.name, *ports, self.initial, self.function)
+        return _arrive, (self.name, *ports, self.initial, self.function, self.derived)
 
     @property
     def address(self) -> int:
         """Where the C function is; valid as long as this object lives."""
         return int(self.pointer.address)
+
+    @property
+    def outputs_address(self) -> int:
+        """Where the C function of the outputs alone is; valid as long as this object lives."""
+        return int(self.outputs_pointer.address)
+
+    def numbers(self, values: Sequence[float] | Floats) -> Floats:
+        """Return what the function reads as p: the values of all parameters and what is derived from them."""
+        return _numbers(self.parameters, values, self.derived, f"ode '{self.name}'")
 
     def parameter_values(self, parameters: Mapping[str, float] | None = None) -> Floats:
         """Return all parameters in order, the defaults replaced by the named values after a check of their range."""
@@ -77,12 +86,13 @@ class OdeSystem:
             n_in=len(self.inputs),
             n_out=len(self.outputs),
             initial=finite_array(start, "initial", f"ode '{self.name}'", (len(self.states),)),
-            parameters=self.parameter_values(parameters),
+            parameters=self.numbers(self.parameter_values(parameters)),
+            outputs=self.outputs_address,
             dt=dt,
             substeps=substeps,
             hold=hold,
             update=update,
-            owner=self.pointer,
+            owner=(self.pointer, self.outputs_pointer),
         )
 
     def evaluate(
@@ -93,7 +103,7 @@ class OdeSystem:
         state = finite_array(x, "x", of, (len(self.states),))
         inputs = finite_array(u, "u", of, (len(self.inputs),))
         dx, y = np.zeros(len(self.states)), np.zeros(len(self.outputs))
-        self.compiled(t, state, inputs, self.parameter_values(parameters), dx, y)
+        self.compiled(t, state, inputs, self.numbers(self.parameter_values(parameters)), dx, y)
         return dx, y
 
 
@@ -104,13 +114,15 @@ def ode(
     outputs: Mapping[str, str] | Sequence[Port | str],
     parameters: Mapping[str, Any] | Sequence[Parameter] = (),
     initial: Mapping[str, float] | None = None,
+    derived: Derived | None = None,
     name: str | None = None,
 ) -> Callable[[Rhs], OdeSystem]:
     """Compile `f(t, x, u, p, dx, y)` to a function that the C++ loop calls without entering the interpreter.
 
     The function reads the arrays x, u, p by index and writes every element of dx and y. Ports are {name: unit};
     a parameter is (value, unit), (value, unit, lower, upper) or a `Parameter`. `initial` names states that do not
-    start at zero. What would allocate, raise or call the interpreter is refused here, with the line where it stands.
+    start at zero. `derived` makes constants {name: number} of {parameter: value} once before a run; they stand behind
+    the parameters in p. What would allocate, raise or call the interpreter is refused here, with the line where it is.
 
     >>> from mor import ode
     >>> @ode(states={"x": "m", "v": "m/s"}, inputs={"force": "N"}, outputs={"x": "m"},
@@ -134,9 +146,9 @@ def ode(
         output_ports = as_ports(outputs, f"outputs of {of}")
         numbers = as_parameters(parameters, of)
         start = _initial(initial or {}, state_ports, of)
-        sizes = (len(state_ports), len(input_ports), len(numbers), len(output_ports))
-        compiled, pointer = _compile(function, of, sizes)
-        return OdeSystem(label, state_ports, input_ports, output_ports, numbers, start, function, compiled, pointer)
+        n_p = len(_numbers(numbers, [p.value for p in numbers], derived, of))
+        compiled = compile_rhs(function, of, (len(state_ports), len(input_ports), n_p, len(output_ports)))
+        return OdeSystem(label, state_ports, input_ports, output_ports, numbers, start, function, *compiled, derived)
 
     return compile_it
 
@@ -149,10 +161,23 @@ def _arrive(
     parameters: tuple[Parameter, ...],
     initial: Floats,
     function: Rhs,
+    derived: Derived | None,
 ) -> OdeSystem:
     start = {state.name: float(value) for state, value in zip(states, initial, strict=True)}
-    make = ode(states=states, inputs=inputs, outputs=outputs, parameters=parameters, initial=start, name=name)
+    make = ode(
+        states=states, inputs=inputs, outputs=outputs, parameters=parameters, initial=start, derived=derived, name=name
+    )
     return make(function)
+
+
+def _numbers(
+    parameters: Sequence[Parameter], values: Sequence[float] | Floats, derived: Derived | None, of: str
+) -> Floats:
+    given = [float(value) for value in values]
+    if derived is None:
+        return np.array(given)
+    made = derived({p.name: value for p, value in zip(parameters, given, strict=True)})
+    return finite_array([*given, *made.values()], "derived", of, (None,))
 
 
 def as_parameters(spec: Mapping[str, Any] | Sequence[Parameter], of: str) -> tuple[Parameter, ...]:
@@ -179,97 +204,3 @@ def _initial(values: Mapping[str, float], states: tuple[Port, ...], of: str) -> 
         if name not in names:
             raise ConfigError(f"initial of {of} names '{name}', which must be one of its states {', '.join(names)}.")
     return finite_array([values.get(name, 0.0) for name in names], "initial", of, (len(names),))
-
-
-def _compile(
-    function: Rhs, of: str, sizes: tuple[int, int, int, int], *, written: Callable[..., None] | None = None
-) -> tuple[Rhs, Any]:
-    """Compile with numba; sizes are those of x, u, p, y; `written` is what the user wrote, if not `function` itself."""
-    import inspect
-
-    import numba
-    from numba import carray, types
-
-    given = tuple(inspect.signature(function).parameters)
-    if len(given) != len(ARGUMENTS):
-        raise ConfigError(f"Function of {of} must take ({', '.join(ARGUMENTS)}), got ({', '.join(given)}).")
-    n_x, n_u, n_p, n_y = sizes
-    inner = numba.njit(error_model="numpy", forceinline=True)(function)
-    pointers = [types.CPointer(types.float64)] * 5
-
-    def entry(t, x, u, p, dx, y):  # type: ignore[no-untyped-def]
-        inner(t, carray(x, (n_x,)), carray(u, (n_u,)), carray(p, (n_p,)), carray(dx, (n_x,)), carray(y, (n_y,)))
-
-    try:
-        pointer = numba.cfunc(types.void(types.float64, *pointers), error_model="numpy")(entry)
-    except Exception as error:  # numba reports some mistakes by its own errors, some by whatever came up on the way
-        raise ConfigError(_sentence(of, written or function, str(error))) from None
-    check_safe_in_the_loop(pointer.inspect_llvm(), of)
-    return inner, pointer
-
-
-def compile_static(function: Callable[[Floats, Floats, Floats], None], of: str, sizes: tuple[int, int, int]) -> Any:
-    """Compile `function(u, p, y)` to the C function pointer of a system without states; sizes are those of u, p, y."""
-    import inspect
-
-    import numba
-
-    given = tuple(inspect.signature(function).parameters)
-    if len(given) != 3:
-        raise ConfigError(f"Function of {of} must take (u, p, y), got ({', '.join(given)}).")
-    inner = numba.njit(error_model="numpy", forceinline=True)(function)
-
-    def rhs(t, x, u, p, dx, y):  # type: ignore[no-untyped-def]
-        inner(u, p, y)
-
-    n_u, n_p, n_y = sizes
-    return _compile(rhs, of, (0, n_u, n_p, n_y), written=function)[1]
-
-
-def compile_jacobian(function: Callable[..., None], of: str, sizes: tuple[int, int, int]) -> Any:
-    """Compile `function(t, x, u, p, J)`, which writes J[i, j] = df_i/dx_j; sizes are those of x, u, p."""
-    import inspect
-
-    import numba
-
-    given = tuple(inspect.signature(function).parameters)
-    if len(given) != 5:
-        raise ConfigError(f"Jacobian of {of} must take (t, x, u, p, J), got ({', '.join(given)}).")
-    n_x, n_u, n_p = sizes
-    inner = numba.njit(error_model="numpy", forceinline=True)(function)
-    pointers = [numba.types.CPointer(numba.types.float64)] * 4
-
-    def entry(t, x, u, p, J):  # type: ignore[no-untyped-def]
-        inner(
-            t,
-            numba.carray(x, (n_x,)),
-            numba.carray(u, (n_u,)),
-            numba.carray(p, (n_p,)),
-            numba.carray(J, (n_x, n_x)),
-        )
-
-    try:
-        pointer = numba.cfunc(numba.types.void(numba.types.float64, *pointers), error_model="numpy")(entry)
-    except Exception as error:  # as in _compile
-        raise ConfigError(_sentence(of, function, str(error))) from None
-    check_safe_in_the_loop(pointer.inspect_llvm(), of)
-    return pointer
-
-
-def _sentence(of: str, function: Callable[..., None], text: str) -> str:
-    """Make one sentence of numba's report: the line of the user's file and the reason."""
-    code = function.__code__
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
-    named = re.findall(r" at (\S+) \((\d+)\)", plain) + re.findall(r'File "([^"]+)", line (\d+)', plain)
-    own = {line for *_, line in code.co_lines()}
-    lines = [int(n) for file, n in named if os.path.abspath(file) == code.co_filename and int(n) in own]
-    where = f" at line {lines[0]} of {code.co_filename}" if lines else ""
-    reasons = [line.strip() for line in plain.splitlines() if line.strip()]
-    skip = ("Failed in nopython", "During: ", "File ", "-", "Invalid use of", "There are")
-    reason = next((r for r in reasons if not r.startswith(skip) and " " in r), reasons[0] if reasons else "unknown")
-    call = r"Function\(<(?:built-in )?function (\w+)[^>]*>\) found for signature:"
-    reason = re.sub(call, r"'\1' for these types", reason)
-    return (
-        f"Function of {of} must compile{where}, got: {reason.rstrip('.')}; use scalars, loops, math functions and "
-        "element assignments."
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Literal
 
@@ -106,12 +107,26 @@ def largest_rk4_step(A: ArrayLike) -> float:
     R(z) = 1 + z + z^2/2 + z^3/6 + z^4/24; 2 sqrt(2) / w for an undamped mode, 2.785 / |l| for a real eigenvalue.
     Eigenvalues that grow by themselves are left out; infinity when nothing limits the step.
     """
+    return _largest_step(A, _rk4_reach)
+
+
+def largest_ab2_step(A: ArrayLike) -> float:
+    """Return the largest step in s with which two-step Adams-Bashforth keeps x' = A x bounded.
+
+    For every eigenvalue l of A both roots of r^2 - (1 + 3/2 z) r + z/2, z = h l, must stay within the unit circle:
+    1 / |l| for a real eigenvalue, less for a swinging one, and an undamped mode w grows with any step, by w (w h)^3 / 4
+    in a second. A mode counts as undamped, and bounds the step at 1.6e-3 / w, when its damping ratio is below 1e-9.
+    """
+    return _largest_step(A, _ab2_reach)
+
+
+def _largest_step(A: ArrayLike, reach: Callable[[complex], float]) -> float:
     eigenvalues = np.linalg.eigvals(np.asarray(A, float))
     scale = float(np.abs(eigenvalues).max(initial=0.0))
     limits = [float("inf")]
     for value in eigenvalues:
         if value.imag >= 0 and abs(value) > 1e-12 * scale and value.real <= 1e-9 * abs(value):
-            limits.append(_rk4_reach(value / abs(value)) / abs(value))
+            limits.append(reach(value / abs(value)) / abs(value))
     return min(limits)
 
 
@@ -125,3 +140,20 @@ def _rk4_reach(direction: complex) -> float:
     roots = np.roots(np.polymul(factors, factors.conj()).real[:-1])
     real = roots.real[np.abs(roots.imag) < 1e-6]
     return float(real[real > 1.0].min())
+
+
+def _ab2_reach(direction: complex) -> float:
+    """How far from 0 the stability region of AB2 reaches in a direction of the left half plane: at most 1.
+
+    A ray from 0 leaves the region once, so the edge is found by bisection.
+    """
+    u = complex(min(direction.real, -1e-9), direction.imag)
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        z = middle * u
+        half, product = (1 + 1.5 * z) / 2, z / 2
+        root = np.sqrt(half * half - product + 0j)
+        inside = max(abs(half + root), abs(half - root)) <= 1.0
+        low, high = (middle, high) if inside else (low, middle)
+    return high

@@ -11,7 +11,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +27,14 @@ from rt_runtime.errors import ConfigError
 PortSpec = Mapping[str, str] | Sequence[Port | str]
 ParameterSpec = Mapping[str, Any] | Sequence[Parameter]
 Inputs = ArrayLike | Mapping[str, ArrayLike] | Trajectory
+
+
+class Reading(NamedTuple):
+    """How a block reads its inputs; see `Substructure.block`."""
+
+    update: str = "end"
+    hold: str = "zoh"
+    fresh: frozenset[str] = frozenset()
 
 
 class Substructure(ABC):
@@ -48,7 +56,7 @@ class Substructure(ABC):
     # What a kind gives
 
     @abstractmethod
-    def _block(self, dt: float, values: dict[str, float], update: str, hold: str) -> Block:
+    def _block(self, dt: float, values: dict[str, float], reading: Reading) -> Block:
         """Make the block for checked arguments."""
 
     @abstractmethod
@@ -89,17 +97,19 @@ class Substructure(ABC):
         parameters: Mapping[str, float] | None = None,
         update: str = "end",
         hold: str = "zoh",
+        fresh: Sequence[str] = (),
     ) -> Block:
         """Make a block that is stepped every `dt` seconds; its ports stand in the order of `inputs` and `outputs`.
 
         update="end": outputs for the inputs of this tick, then the state advances with them over the next `dt`.
         update="start": the state first advances over the last `dt` with the inputs read now, for inputs that are last
-        tick's values. hold: "zoh" or, with update="start", "foh" (inputs run linearly between ticks).
+        tick's values; `fresh` names inputs that are of this tick nevertheless. hold: "zoh" or, with update="start",
+        "foh" (inputs run linearly between ticks).
         """
         step = positive(dt, "dt", self.of)
         one_of(update, "update", self.of, ("end", "start"))
         one_of(hold, "hold", self.of, ("zoh", "foh"))
-        return self._block(step, self.parameter_values(parameters), update, hold)
+        return self._block(step, self.parameter_values(parameters), Reading(update, hold, frozenset(fresh)))
 
     def simulate(
         self,
@@ -127,7 +137,7 @@ class Substructure(ABC):
 
     def _simulate(self, rows: Floats, dt: float, values: dict[str, float], hold: str, every: int) -> Floats:
         one_of(hold, "hold", self.of, ("zoh", "foh"))
-        block = self._block(dt, values, "start" if hold == "foh" and self._ramps() else "end", hold)
+        block = self._block(dt, values, Reading("start" if hold == "foh" and self._ramps() else "end", hold))
         loop = Loop(1.0 / dt)
         for port in self.inputs:
             loop.signal(f"in.{port.name}", unit=port.unit)
@@ -294,11 +304,11 @@ def same_unit(a: str, b: str) -> bool:
     return plain(a) == plain(b)
 
 
-def check_step(of: str, dt: float, substeps: int, largest: float) -> None:
-    """Refuse a step of RK4 beyond the stability limit `largest`, and say what would do."""
+def check_step(of: str, dt: float, substeps: int, largest: float, method: str = "rk4") -> None:
+    """Refuse a step of an explicit method ("rk4", "ab2") beyond its stability limit `largest`; say what would do."""
     if dt > largest * substeps * (1 + 1e-9):
         needed = int(np.ceil(dt / largest))
         raise ConfigError(
-            f"dt of {of} must be at most {largest * substeps:.4g} s with {substeps} sub-steps of RK4, got {dt:g} s; "
-            f"take a smaller dt or {needed} sub-steps."
+            f"dt of {of} must be at most {largest * substeps:.4g} s with {substeps} sub-steps of {method.upper()}, got "
+            f"{dt:g} s; take a smaller dt or {needed} sub-steps."
         )

@@ -11,9 +11,7 @@ from rt_runtime.blocks import Delay as Delay
 from rt_runtime.blocks import Filter as Filter
 from rt_runtime.blocks import Gain as Gain
 from rt_runtime.blocks import Noise as Noise
-from rt_runtime.blocks import Ode as Ode
 from rt_runtime.blocks import PythonBlock as PythonBlock
-from rt_runtime.blocks import Rosenbrock as Rosenbrock
 from rt_runtime.blocks import StateSpace as StateSpace
 from rt_runtime.blocks import Sum as Sum
 from rt_runtime.blocks import Table as Table
@@ -32,6 +30,9 @@ from rt_runtime.errors import BundleError as BundleError
 from rt_runtime.errors import ConfigError as ConfigError
 from rt_runtime.errors import MissingExtra as MissingExtra
 from rt_runtime.errors import Tripped as Tripped
+from rt_runtime.integrators import AdamsBashforth as AdamsBashforth
+from rt_runtime.integrators import Ode as Ode
+from rt_runtime.integrators import Rosenbrock as Rosenbrock
 from rt_runtime.loop import Loop as Loop
 from rt_runtime.loop import previous as previous
 from rt_runtime.pacing import Pacing as Pacing

@@ -13,8 +13,7 @@ from rt_runtime.checks import Floats, finite_array, one_of, positive, whole
 from rt_runtime.discretise import Discrete, first_order_hold, runge_kutta, zero_order_hold
 from rt_runtime.errors import ConfigError
 
-_UPDATE = {"end": _core.Update.end, "start": _core.Update.start}
-_HOLD = {"zoh": _core.Hold.zero, "foh": _core.Hold.first}
+UPDATE = {"end": _core.Update.end, "start": _core.Update.start}
 
 
 class StateSpace(_core.StateSpace):
@@ -49,7 +48,7 @@ class StateSpace(_core.StateSpace):
         x0 = finite_array(np.zeros(n) if initial is None else initial, "initial", of, (n,))
         dt = positive(dt, "dt", of)
         one_of(method, "method", of, ("zoh", "foh", "rk4", "discrete"))
-        one_of(update, "update", of, tuple(_UPDATE))
+        one_of(update, "update", of, tuple(UPDATE))
         if update == "start" and (method == "foh" or d.any()):
             raise ConfigError(f"D of {of} must be zero and method not 'foh' when update is 'start'; use update='end'.")
         if method == "zoh":
@@ -61,102 +60,7 @@ class StateSpace(_core.StateSpace):
         else:
             model = Discrete(a, b, c, d, np.zeros_like(b))
         a, b, c, d, entry = (np.ascontiguousarray(matrix) for matrix in model)
-        super().__init__(a, b, c, d, entry, x0, dt, _UPDATE[update])
-
-
-def _check_integrator(address: int, hold: str, update: str, of: str) -> None:
-    whole(address, "address", of, 1)
-    one_of(hold, "hold", of, tuple(_HOLD))
-    one_of(update, "update", of, tuple(_UPDATE))
-    if hold == "foh" and update == "end":
-        raise ConfigError(f"update of {of} must be 'start' with hold 'foh', got 'end'.")
-
-
-class Ode(_core.Ode):
-    """Ordinary differential equation by RK4 with sub-steps; the right-hand side is a C function pointer.
-
-    `address` points to `void f(double t, const double *x, const double *u, const double *p, double *dx, double *y)`,
-    which must not allocate, lock or throw (mor.ode compiles such a function from Python). `hold`: "zoh" or, with
-    `update="start"`, "foh" (the input runs linearly from last tick's value to this tick's). `owner` is kept as long as
-    the block: the object whose life the address depends on.
-    """
-
-    def __init__(
-        self,
-        address: int,
-        *,
-        n_in: int,
-        n_out: int,
-        initial: ArrayLike,
-        parameters: ArrayLike = (),
-        dt: float,
-        substeps: int = 1,
-        hold: str = "zoh",
-        update: str = "end",
-        owner: object = None,
-    ) -> None:
-        of = "Ode"
-        self.owner = owner
-        _check_integrator(address, hold, update, of)
-        super().__init__(
-            address,
-            whole(n_in, "n_in", of, 0),
-            whole(n_out, "n_out", of, 0),
-            finite_array(initial, "initial", of, (None,)),
-            finite_array(parameters, "parameters", of, (None,)),
-            positive(dt, "dt", of),
-            whole(substeps, "substeps", of, 1),
-            _HOLD[hold],
-            _UPDATE[update],
-        )
-
-
-class Rosenbrock(_core.Rosenbrock):
-    """Stiff ordinary differential equation by the linearly implicit ROS2 with sub-steps: second order, L-stable.
-
-    `address`, `hold`, `update` and `owner` as those of Ode. `jacobian` points to `void j(double t, const double *x,
-    const double *u, const double *p, double *jacobian)`, which writes df_i/dx_j to jacobian[i n + j]; without it (0)
-    finite differences are taken with steps in proportion to `scales`, a typical size of each state.
-    """
-
-    message = "its matrix I - g h J is singular or not finite; take more sub-steps"
-
-    def __init__(
-        self,
-        address: int,
-        *,
-        n_in: int,
-        n_out: int,
-        initial: ArrayLike,
-        scales: ArrayLike,
-        parameters: ArrayLike = (),
-        jacobian: int = 0,
-        dt: float,
-        substeps: int = 1,
-        hold: str = "zoh",
-        update: str = "end",
-        owner: object = None,
-    ) -> None:
-        of = "Rosenbrock"
-        self.owner = owner
-        _check_integrator(address, hold, update, of)
-        start = finite_array(initial, "initial", of, (None,))
-        sizes = finite_array(scales, "scales", of, (len(start),))
-        if (sizes <= 0).any():
-            raise ConfigError(f"scales of {of} must be positive, got {sizes.tolist()}.")
-        super().__init__(
-            address,
-            whole(jacobian, "jacobian", of, 0),
-            whole(n_in, "n_in", of, 0),
-            whole(n_out, "n_out", of, 0),
-            start,
-            finite_array(parameters, "parameters", of, (None,)),
-            sizes,
-            positive(dt, "dt", of),
-            whole(substeps, "substeps", of, 1),
-            _HOLD[hold],
-            _UPDATE[update],
-        )
+        super().__init__(a, b, c, d, entry, x0, dt, UPDATE[update])
 
 
 class Table(_core.Table):

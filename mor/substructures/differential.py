@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import copy
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mor.code_hash import code_hash
-from mor.ode import OdeSystem, compile_jacobian
-from mor.stability import largest_rk4_step
-from mor.substructure import Substructure, check_step
-from rt_runtime import Ode, Rosenbrock
+from mor.compiled import compile_jacobian
+from mor.ode import OdeSystem
+from mor.stability import largest_ab2_step, largest_rk4_step
+from mor.substructure import Reading, Substructure, check_step
+from rt_runtime import AdamsBashforth, Ode, Rosenbrock
 from rt_runtime._core import Block
 from rt_runtime.checks import Floats, finite_array, one_of, positive, whole
 from rt_runtime.errors import ConfigError
+
+METHODS = ("rk4", "ab2", "rosenbrock")
 
 
 class OdeSubstructure(Substructure):
     """A compiled ODE (`@ode`), integrated with `substeps` in each tick.
 
-    method: "rk4" (classical Runge-Kutta, explicit) or "rosenbrock" (ROS2, linearly implicit, for stiff models;
+    method: "rk4" (classical Runge-Kutta, explicit), "ab2" (two-step Adams-Bashforth, explicit, a quarter of the work of
+    RK4, for models that are far from stiff) or "rosenbrock" (ROS2, linearly implicit, for stiff models;
     `jacobian` is a function (t, x, u, p, J) that writes J[i, j] = df_i/dx_j, without it finite differences are taken).
-    `direct` names the inputs an output follows within the same instant (default: all). `points` are (x, u) at which
-    the model is stiffest; there and at the initial state a step of RK4 is checked against its stability limit. `sizes`
+    `direct` names the inputs an output follows within the same instant (default: all). `points` are (x, u) at which the
+    model is stiffest; there and at the initial state an explicit step is checked against its stability limit. `sizes`
     gives the typical size of states for finite differences (default: the largest at the points, 1 where all are zero).
     `initial` may be a function of {parameter: value} that returns the initial state.
     """
@@ -48,7 +52,7 @@ class OdeSubstructure(Substructure):
     ) -> None:
         self._declare(name or system.name, system.inputs, system.outputs, system.parameters, direct)
         self.system = system
-        self.method = one_of(method, "method", self.of, ("rk4", "rosenbrock"))
+        self.method = one_of(method, "method", self.of, METHODS)
         self.substeps = whole(substeps, "substeps", self.of, 1)
         self._initial = initial
         n, m = len(system.states), len(system.inputs)
@@ -64,13 +68,14 @@ class OdeSubstructure(Substructure):
         self._check_direct()
         self._slope = None
         if jacobian is not None:
-            self._slope = compile_jacobian(jacobian, self.of, (n, m, len(system.parameters)))
+            n_p = len(self._numbers(p.value for p in self.parameters))
+            self._slope = compile_jacobian(jacobian, self.of, (n, m, n_p))
             self._check_jacobian(self._slope)
 
     def integrated_by(self, method: str, substeps: int = 1) -> OdeSubstructure:
         """Return a copy with another method and number of sub-steps."""
         twin = copy.copy(self)
-        twin.method = one_of(method, "method", self.of, ("rk4", "rosenbrock"))
+        twin.method = one_of(method, "method", self.of, METHODS)
         twin.substeps = whole(substeps, "substeps", self.of, 1)
         return twin
 
@@ -93,41 +98,37 @@ class OdeSubstructure(Substructure):
         return np.column_stack(columns)
 
     def largest_step(self, parameters: Mapping[str, float] | None = None) -> float:
-        """Return the largest step of RK4 in s that is stable at the initial state and at all `points`."""
+        """Return the largest step in s of AB2, if that is the method, else of RK4, stable at the start and `points`."""
         start = (self.initial(parameters), np.zeros(len(self.inputs)))
-        return min(largest_rk4_step(self.jacobian(x, u, parameters)) for x, u in (start, *self.points))
+        largest = largest_ab2_step if self.method == "ab2" else largest_rk4_step
+        return min(largest(self.jacobian(x, u, parameters)) for x, u in (start, *self.points))
 
-    def _block(self, dt: float, values: dict[str, float], update: str, hold: str) -> Block:
-        address, n_in, n_out = self.system.address, len(self.inputs), len(self.outputs)
-        start, numbers, owner = self.initial(values), list(values.values()), (self.system.pointer, self._slope)
+    def _block(self, dt: float, values: dict[str, float], reading: Reading) -> Block:
+        system, slope = self.system, self._slope
+        common: dict[str, Any] = {
+            "n_in": len(self.inputs),
+            "n_out": len(self.outputs),
+            "initial": self.initial(values),
+            "parameters": self._numbers(values.values()),
+            "outputs": system.outputs_address,
+            "dt": dt,
+            "substeps": self.substeps,
+            "hold": reading.hold,
+            "update": reading.update,
+            "owner": (system.pointer, system.outputs_pointer, slope),
+        }
+        if self.method == "rosenbrock":
+            given = 0 if slope is None else int(slope.address)
+            return Rosenbrock(system.address, jacobian=given, scales=self._state_sizes(), **common)
+        check_step(self.of, dt, self.substeps, self.largest_step(values), self.method)
         if self.method == "rk4":
-            check_step(self.of, dt, self.substeps, self.largest_step(values))
-            return Ode(
-                address,
-                n_in=n_in,
-                n_out=n_out,
-                initial=start,
-                parameters=numbers,
-                dt=dt,
-                substeps=self.substeps,
-                hold=hold,
-                update=update,
-                owner=owner,
-            )
-        return Rosenbrock(
-            address,
-            jacobian=0 if self._slope is None else int(self._slope.address),
-            n_in=n_in,
-            n_out=n_out,
-            initial=start,
-            scales=self._state_sizes(),
-            parameters=numbers,
-            dt=dt,
-            substeps=self.substeps,
-            hold=hold,
-            update=update,
-            owner=owner,
-        )
+            return Ode(system.address, **common)
+        fresh = [i for i, port in enumerate(self.inputs) if port.name in reading.fresh]
+        return AdamsBashforth(system.address, fresh=fresh, **common)
+
+    def _numbers(self, values: Iterable[float]) -> Floats:
+        """What the C functions read as p: parameters in order and what the system derives from them."""
+        return self.system.numbers(list(values))
 
     def _state_sizes(self) -> Floats:
         largest = np.abs(np.array([self.system.initial, *[x for x, _ in self.points]])).max(axis=0)
@@ -139,9 +140,9 @@ class OdeSubstructure(Substructure):
         )
 
     def _evaluate(self, x: Floats, u: Floats, p: Floats) -> tuple[Floats, Floats]:
-        """Call the C function at t = 0; return (dx/dt, y)."""
+        """Call the C function at t = 0 with the parameters p; return (dx/dt, y)."""
         dx, y = np.zeros(len(x)), np.zeros(len(self.outputs))
-        arrays = [np.ascontiguousarray(a) for a in (x, u, p)] + [dx, y]
+        arrays = [np.ascontiguousarray(a) for a in (x, u, self._numbers(p))] + [dx, y]
         pointer = ctypes.POINTER(ctypes.c_double)
         self.system.pointer.ctypes(0.0, *[a.ctypes.data_as(pointer) for a in arrays])
         return dx, y
@@ -163,7 +164,7 @@ class OdeSubstructure(Substructure):
 
     def _check_jacobian(self, compiled: Any) -> None:
         """A given Jacobian must agree with finite differences at the points, in units of the states' typical sizes."""
-        size, values = self._state_sizes(), np.array([p.value for p in self.parameters])
+        size, values = self._state_sizes(), self._numbers(p.value for p in self.parameters)
         pointer = ctypes.POINTER(ctypes.c_double)
         for x, u in ((self.initial(), np.zeros(len(self.inputs))), *self.points):
             given = np.zeros((len(x), len(x)))
@@ -181,6 +182,7 @@ class OdeSubstructure(Substructure):
                 )
 
     def _description(self) -> dict[str, Any]:
-        source = code_hash(self.system.function)
+        function, derived = self.system.function, self.system.derived
+        source = code_hash(function) if derived is None else code_hash(function, derived)
         method = {"method": self.method, "substeps": self.substeps}
         return {"source": source, "initial": self.initial().tolist()} | method

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mor.code_hash import code_hash
-from mor.ode import compile_static
-from mor.substructure import ParameterSpec, PortSpec, Substructure
+from mor.compiled import compile_static
+from mor.substructure import ParameterSpec, PortSpec, Reading, Substructure
 from rt_runtime import Ode
 from rt_runtime._core import Block
 from rt_runtime.checks import Floats
@@ -56,7 +56,7 @@ class StaticSubstructure(Substructure):
         self.__dict__.update(state)
         self._compile()
 
-    def _block(self, dt: float, values: dict[str, float], update: str, hold: str) -> Block:
+    def _block(self, dt: float, values: dict[str, float], reading: Reading) -> Block:
         address, n_in, n_out = int(self._pointer.address), len(self.inputs), len(self.outputs)
         numbers = list(values.values())
         return Ode(address, n_in=n_in, n_out=n_out, initial=[], parameters=numbers, dt=dt, owner=self._pointer)
@@ -91,7 +91,7 @@ class ExternalSubstructure(Substructure):
             raise ConfigError(f"function of {self.of} must be callable, got {function!r}.")
         self._function = function
 
-    def _block(self, dt: float, values: dict[str, float], update: str, hold: str) -> Block:
+    def _block(self, dt: float, values: dict[str, float], reading: Reading) -> Block:
         raise ConfigError(
             f"External {self.of} must be used for sampling only; fit a reduced model to it and put that into the loop."
         )
@@ -127,7 +127,7 @@ class BlockSubstructure(Substructure):
         self._declare(name, inputs, outputs, parameters, direct)
         self._make = make
 
-    def _block(self, dt: float, values: dict[str, float], update: str, hold: str) -> Block:
+    def _block(self, dt: float, values: dict[str, float], reading: Reading) -> Block:
         block = self._make(dt, values)
         if (block.n_in, block.n_out) != (len(self.inputs), len(self.outputs)):
             raise ConfigError(

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from mor.stability import largest_rk4_step
 from mor.structure import Structure
-from mor.substructure import ParameterSpec, PortSpec, Substructure, check_step
+from mor.substructure import ParameterSpec, PortSpec, Reading, Substructure, check_step
 from rt_runtime import StateSpace
 from rt_runtime._core import Block
 from rt_runtime.checks import Floats, finite_array, one_of, whole
@@ -101,13 +101,13 @@ class LinearSubstructure(Substructure):
             finite_array(np.asarray(D, float).reshape(p, -1) if m else np.zeros((p, 0)), "D", self.of, (p, m)),
         )
 
-    def _block(self, dt: float, values: dict[str, float], update: str, hold: str) -> Block:
+    def _block(self, dt: float, values: dict[str, float], reading: Reading) -> Block:
         A, B, C, D = self.matrices(values)
-        method = "foh" if hold == "foh" else self.method
+        method = "foh" if reading.hold == "foh" else self.method
         if method == "rk4":
             check_step(self.of, dt, self.substeps, largest_rk4_step(A))
         return StateSpace(
-            A, B, C, D, dt=dt, method=method, substeps=self.substeps, initial=self._initial, update=update
+            A, B, C, D, dt=dt, method=method, substeps=self.substeps, initial=self._initial, update=reading.update
         )
 
     def _ramps(self) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from mor.memory import Memory
 from mor.ports import Port
 from mor.reduced import ReducedModel
-from mor.substructure import Substructure
+from mor.substructure import Reading, Substructure
 from rt_runtime import LoadedBundle, PythonBlock
 from rt_runtime._core import Block
 from rt_runtime.checks import Floats
@@ -32,7 +32,7 @@ class ReducedSubstructure(Substructure):
         self._declare(name, signals, model.outputs)
         self.model = model
 
-    def _block(self, dt: float, values: dict[str, float], update: str, hold: str) -> Block:
+    def _block(self, dt: float, values: dict[str, float], reading: Reading) -> Block:
         model = self.model
         if not isinstance(model, Memory):
             return PythonBlock(
@@ -59,7 +59,7 @@ class ReducedSubstructure(Substructure):
     def _simulate(self, rows: Floats, dt: float, values: dict[str, float], hold: str, every: int) -> Floats:
         if not isinstance(self.model, Memory):
             return self.model.predict(rows)[::every]
-        self._block(dt, values, "end", hold)
+        self._block(dt, values, Reading(hold=hold))
         return self.model.rollout(rows)[::every]
 
     def _ramps(self) -> bool:
@@ -88,7 +88,7 @@ class BundleSubstructure(Substructure):
         self._declare(name, [Port(p.name, p.unit) for p in entry.inputs], [Port(p.name, p.unit) for p in ports])
         self._bundle, self._entry, self._outputs = bundle, entry, outputs
 
-    def _block(self, dt: float, values: dict[str, float], update: str, hold: str) -> Block:
+    def _block(self, dt: float, values: dict[str, float], reading: Reading) -> Block:
         own = self._entry.dt
         if own is not None and abs(dt - own) > 1e-9 * own:
             raise ConfigError(

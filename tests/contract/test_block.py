@@ -51,7 +51,12 @@ def stiff_duffing():
     return part.block(dt=DT)
 
 
+def cheap_duffing():
+    return OdeSubstructure(duffing(), method="ab2", direct=()).block(dt=DT, update="start")
+
+
 KINDS = {
+    "adams_bashforth": cheap_duffing,
     "rosenbrock": stiff_duffing,
     "state_space": lambda: StateSpace([[0, 1], [-50, -1]], [[0, 0], [1, 2]], np.eye(2), np.ones((2, 2)), dt=DT),
     "state_space_start": lambda: StateSpace([[0, 1], [-50, -1]], [[0], [1]], np.eye(2), dt=DT, update="start"),

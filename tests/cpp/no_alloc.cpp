@@ -2,6 +2,7 @@
 
 #include "allocations.hpp"
 
+#include "blocks/adams_bashforth.hpp"
 #include "blocks/delay.hpp"
 #include "blocks/filter.hpp"
 #include "blocks/gain.hpp"
@@ -23,6 +24,8 @@ void oscillator(double, const double* x, const double* u, const double* p, doubl
   y[0] = x[0];
 }
 
+void position(double, const double* x, const double*, const double*, double* y) { y[0] = x[0]; }
+
 Matrix matrix(int rows, int cols, std::initializer_list<double> values) {
   return Matrix::from_rows(values.begin(), rows, cols);
 }
@@ -43,8 +46,10 @@ int main() {
 
   Rosenbrock stiff(oscillator, nullptr, 1, 1, {0.0, 0.0}, {100.0, 1.0}, {1.0, 1.0}, dt, 2, Hold::zero,
                    Update::end);                                                                      // 7 -> 8
+  AdamsBashforth cheap({oscillator, position}, 1, 1, {0.0, 0.0}, {100.0, 1.0}, dt, 1, Hold::zero, Update::start,
+                       {0});                                                                          // 8 -> 9
 
-  Loop loop(dt, std::vector<double>(9, 0.0));
+  Loop loop(dt, std::vector<double>(10, 0.0));
   loop.add(table, {}, 0, 1);
   loop.add(noise, {}, 1, 2);
   loop.add(sum, {0, 1}, 2, 1);
@@ -54,6 +59,7 @@ int main() {
   loop.add(delay, {5}, 6, 1);
   loop.add(filter, {6}, 7, 1);
   loop.add(stiff, {7}, 8, 1);
+  loop.add(cheap, {8}, 9, 1);
   loop.record({0, 2, 4, 7}, 3, 4000);
 
   CHECK(!counting || allocations.load() > 0);  // the counter works
@@ -64,7 +70,7 @@ int main() {
   CHECK(stop == Stop::finished);
   CHECK(loop.tick() == 10'000);
   CHECK(loop.recorder().frames() == 3334);
-  CHECK(loop.bus()[7] != 0.0);
+  CHECK(loop.bus()[9] != 0.0);
   CHECK(during == 0);
   std::printf("allocations in 10000 ticks: %ld\n", during);
 }

@@ -13,7 +13,7 @@ import pytest
 PROGRAM = """
 import ctypes, sys
 import numpy as np
-from mor import ode
+from mor import OdeSubstructure, ode
 from rt_runtime import Delay, Filter, Gain, Loop, Noise, StateSpace, Table, previous
 
 @ode(states=["x", "v"], inputs=["f"], outputs=["x"])
@@ -25,13 +25,15 @@ def duffing(t, x, u, p, dx, y):
 counter = ctypes.CDLL(None).allocation_count
 counter.restype = ctypes.c_long
 loop = Loop(1000.0)
-for name in ("a", "n", "f", "x", "s", "d", "z"):
+for name in ("a", "n", "f", "x", "q", "s", "d", "z"):
     loop.signal(name)
 loop.add("excitation", Table([0.0, 3.0, 30.0], [0.0, 1.0, -1.0]), outputs=["a"])
 loop.add("noise", Noise(0.1, seed=1), outputs=["n"])
 loop.add("sum", Gain([[1.0, 1.0, -0.1]]), inputs=["a", "n", previous("d")], outputs=["f"])
 loop.add("duffing", duffing.block(dt=1e-3, substeps=2), inputs=["f"], outputs=["x"])
-loop.add("frame", StateSpace([[-3.0]], [[1.0]], [[1.0]], dt=1e-3), inputs=["x"], outputs=["s"])
+cheap = OdeSubstructure(duffing, method="ab2", direct=()).block(dt=1e-3, update="start", fresh=["f"])
+loop.add("cheap", cheap, inputs=["x"], outputs=["q"])
+loop.add("frame", StateSpace([[-3.0]], [[1.0]], [[1.0]], dt=1e-3), inputs=["q"], outputs=["s"])
 loop.add("delay", Delay(2.5), inputs=["s"], outputs=["d"])
 loop.add("filter", Filter([[0.1, 0.2, 0.1, 1.0, -0.5, 0.2]]), inputs=["d"], outputs=["z"])
 leak = sys.argv[1] == "python"

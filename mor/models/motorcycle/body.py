@@ -24,6 +24,7 @@ of touring scooters: geometry, wheel inertias, drag area, rolling resistance, ty
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from math import cos, sin, tanh
 
@@ -90,55 +91,90 @@ def road(x: float, a: float) -> tuple[float, float]:
     return area / (2.0 * a), 0.02 * (cos(WAVE * ahead) - 1.0) / (2.0 * a)
 
 
-def _tyre(K: float, Z: float, load: float, d_1: float, gap: float, rate: float) -> float:
-    d = load / K + gap
+def _tyre(K: float, Z: float, per_d_1: float, d: float, rate: float) -> float:
     if d <= 0.0:
         return 0.0
-    return max(0.0, K * d + Z * rate * min(d / d_1, 1.0))
+    return max(0.0, K * d + Z * rate * min(d * per_d_1, 1.0))
 
 
-def _bristles(N: float, slip: float, v: float, u: float, p: Floats) -> float:
-    g = min(N / p[29], 1.0)
-    rate: float = g * slip - (p[21] * abs(slip) / p[23] + abs(v) / p[20] + (1.0 - g) / p[30]) * u
-    return rate
+def _derived(p: Mapping[str, float]) -> dict[str, float]:
+    """Constants of a run; `per_` is one over it."""
+    M_b, wheelbase, a = p["M"] - p["m_r"] - p["m_f"], p["b_r"] + p["b_f"], WAVE * p["bridge"]
+    load_r = 9.81 * (M_b * p["b_f"] / wheelbase + p["m_r"])
+    load_f = 9.81 * p["M"] - load_r
+    return {
+        "load_r": load_r,
+        "load_f": load_f,
+        "sunk_r": load_r / p["K_rt"],
+        "sunk_f": load_f / p["K_ft"],
+        "per_M": 1 / p["M"],
+        "per_M_b": 1 / M_b,
+        "per_J_b": 1 / (M_b * p["gyration"] ** 2),
+        "per_m_r": 1 / p["m_r"],
+        "per_m_f": 1 / p["m_f"],
+        "per_I_r": 1 / p["I_r"],
+        "per_I_f": 1 / p["I_f"],
+        "per_d_1": 1 / p["d_1"],
+        "per_N_1": 1 / p["N_1"],
+        "per_T_u": 1 / p["T_u"],
+        "per_sigma": 1 / p["sigma"],
+        "grip": p["k_x"] / p["mu_t"],
+        "per_v_e": 1 / p["v_e"],
+        "wave": ROAD_HEIGHT * np.sin(a) / a,
+        "ahead_cos": np.cos(WAVE * wheelbase),
+        "ahead_sin": np.sin(WAVE * wheelbase),
+    }
 
 
 @cache
 def _system() -> OdeSystem:
     from numba import njit
 
-    road_under, tyre, bristles = (njit(function, error_model="numpy") for function in (road, _tyre, _bristles))
+    road_under, tyre = (njit(function, error_model="numpy") for function in (road, _tyre))
 
     def body_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
-        K_rt, Z_rt, K_ft, Z_ft, K_rs, Z_rs, K_fs, Z_fs, M = p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8]
-        m_r, m_f, b_r, b_f, r_r, r_f, i_f, v = p[9], p[10], p[11], p[12], p[15], p[16], p[19], x[1]
-        M_b = M - m_r - m_f
-        share = b_f / (b_r + b_f)
-        load_r, load_f = 9.81 * (M_b * share + m_r), 9.81 * (M_b * (1.0 - share) + m_f)
-        h_r, slope_r = road_under(x[0], p[27])
-        h_f, slope_f = road_under(x[0] + b_r + b_f, p[27])
-        N_r = tyre(K_rt, Z_rt, load_r, p[28], h_r - x[6], slope_r * v - x[7])
-        N_f = tyre(K_ft, Z_ft, load_f, p[28], h_f - x[8], slope_f * v - x[9])
+        K_rt, Z_rt, K_ft, Z_ft, K_rs, Z_rs, K_fs, Z_fs = p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]
+        b_r, b_f, H, r_r, r_f, i_f, k_x, d_x, c_rr = p[11], p[12], p[13], p[15], p[16], p[19], p[21], p[22], p[24]
+        drag, a, load_r, load_f, sunk_r, sunk_f, per_M, per_M_b, per_J_b = (
+            p[26], p[27], p[31], p[32], p[33], p[34], p[35], p[36], p[37],
+        )  # fmt: skip
+        per_m_r, per_m_f, per_I_r, per_I_f, per_d_1, per_N_1 = p[38], p[39], p[40], p[41], p[42], p[43]
+        per_T_u, per_sigma, grip, per_v_e, wave, ahead_cos, ahead_sin = (
+            p[44], p[45], p[46], p[47], p[48], p[49], p[50],
+        )  # fmt: skip
+        v = x[1]
+        if x[0] - a >= 2.0:  # both wheels on the wave: its sine and cosine at the front follow from those at the rear
+            c, s = cos(WAVE * x[0]), sin(WAVE * x[0])
+            h_r, slope_r = wave * c - 0.02, -WAVE * wave * s
+            h_f = wave * (c * ahead_cos - s * ahead_sin) - 0.02
+            slope_f = -WAVE * wave * (s * ahead_cos + c * ahead_sin)
+        else:
+            h_r, slope_r = road_under(x[0], a)
+            h_f, slope_f = road_under(x[0] + b_r + b_f, a)
+        N_r = tyre(K_rt, Z_rt, per_d_1, sunk_r + h_r - x[6], slope_r * v - x[7])
+        N_f = tyre(K_ft, Z_ft, per_d_1, sunk_f + h_f - x[8], slope_f * v - x[9])
         F_r = K_rs * (x[6] - x[2] + b_r * x[4]) + Z_rs * (x[7] - x[3] + b_r * x[5])
         F_f = K_fs * (x[8] - x[2] - b_f * x[4]) + Z_fs * (x[9] - x[3] - b_f * x[5])
         slip_r, slip_f = r_r * x[10] - v, r_f * x[11] - v
-        u_r_rate = bristles(N_r, slip_r, v, x[12], p)
-        u_f_rate = bristles(N_f, slip_f, v, x[13], p)
-        X_r = N_r * (p[21] * x[12] + p[22] * u_r_rate)
-        X_f = N_f * (p[21] * x[13] + p[22] * u_f_rate)
-        rolling = p[24] * tanh(v / p[25])
+        g_r, g_f = min(N_r * per_N_1, 1.0), min(N_f * per_N_1, 1.0)
+        relax = abs(v) * per_sigma
+        u_r_rate = g_r * slip_r - (grip * abs(slip_r) + relax + (1.0 - g_r) * per_T_u) * x[12]
+        u_f_rate = g_f * slip_f - (grip * abs(slip_f) + relax + (1.0 - g_f) * per_T_u) * x[13]
+        X_r = N_r * (k_x * x[12] + d_x * u_r_rate)
+        X_f = N_f * (k_x * x[13] + d_x * u_f_rate)
+        rolling = c_rr * tanh(v * per_v_e)
         dx[0] = v
-        dx[1] = (X_r + X_f - N_r * slope_r - N_f * slope_f - p[26] * v * abs(v)) / M
+        dx[1] = (X_r + X_f - N_r * slope_r - N_f * slope_f - drag * v * abs(v)) * per_M
         dx[2] = x[3]
-        dx[3] = (F_r + F_f) / M_b
+        dx[3] = (F_r + F_f) * per_M_b
         dx[4] = x[5]
-        dx[5] = (b_f * F_f - b_r * F_r + p[13] * (X_r + X_f)) / (M_b * p[14] * p[14])
+        dx[5] = (b_f * F_f - b_r * F_r + H * (X_r + X_f)) * per_J_b
         dx[6] = x[7]
-        dx[7] = (N_r - load_r - F_r) / m_r
+        dx[7] = (N_r - load_r - F_r) * per_m_r
         dx[8] = x[9]
-        dx[9] = (N_f - load_f - F_f) / m_f
-        dx[10] = (i_f * u[0] - u[1] - r_r * (X_r + rolling * N_r)) / p[17]
-        dx[11] = (-u[2] - r_f * (X_f + rolling * N_f)) / p[18]
+        dx[9] = (N_f - load_f - F_f) * per_m_f
+        dx[10] = (i_f * u[0] - u[1] - r_r * (X_r + rolling * N_r)) * per_I_r
+        dx[11] = (-u[2] - r_f * (X_f + rolling * N_f)) * per_I_f
         dx[12] = u_r_rate
         dx[13] = u_f_rate
         y[0] = i_f * x[10] * 9.549296585513721
@@ -152,6 +188,7 @@ def _system() -> OdeSystem:
         inputs={"tau_vd": "Nm", "tau_rw": "Nm", "tau_fw": "Nm"},
         outputs={"w_vd": "rpm", "w_rw": "rpm", "w_fw": "rpm", "v": "m/s", "x": "m"},
         parameters=PARAMETERS,
+        derived=_derived,
         name="body",
     )(body_rhs)
 
@@ -159,4 +196,4 @@ def _system() -> OdeSystem:
 @cache
 def body() -> OdeSubstructure:
     """Return the body (tau_vd, tau_rw, tau_fw -> w_vd, w_rw, w_fw, v, x), at rest on a flat road at the start."""
-    return OdeSubstructure(_system(), direct=())
+    return OdeSubstructure(_system(), method="ab2", direct=())

@@ -75,4 +75,4 @@ def _open(p: Mapping[str, float]) -> Floats:
 def ecvt() -> OdeSubstructure:
     """Return the transmission (tau_en, w_vd -> w_en, tau_vd), idling with the clutch open at the start."""
     top = (np.array([5000.0 * np.pi / 30, 1.5]), np.array([10.0, 3300.0]))
-    return OdeSubstructure(_system(), direct=("w_vd",), points=[top], initial=_open)
+    return OdeSubstructure(_system(), method="ab2", direct=("w_vd",), points=[top], initial=_open)

@@ -72,4 +72,4 @@ def _idling(p: Mapping[str, float]) -> Floats:
 @cache
 def engine() -> OdeSubstructure:
     """Return the engine (thr, w_en -> tau_en), idling at the start."""
-    return OdeSubstructure(_system(), initial=_idling)
+    return OdeSubstructure(_system(), method="ab2", initial=_idling)

@@ -4,51 +4,59 @@
 
 namespace hmor {
 
-Integrator::Integrator(Rhs f, int n_in, int n_out, std::vector<double> initial, std::vector<double> parameters,
-                       double period, int substeps, Hold hold, Update update)
+Integrator::Integrator(Equations model, int n_in, int n_out, std::vector<double> initial, std::vector<double> parameters,
+                       double period, int substeps, Hold hold, Update update, std::vector<int> fresh)
     : Block(n_in, n_out, static_cast<int>(initial.size()), period),
       x_(initial.size() + 1),
-      f_(f),
+      model_(model),
       initial_(std::move(initial)),
       p_(std::move(parameters)),
       k_(initial_.size() + 1),
       scratch_(n_out + 1),
-      u_(n_in + 1),
       from_(n_in + 1),
       slope_(n_in + 1),
+      between_(n_in + 1),
+      fresh_(std::move(fresh)),
       substeps_(substeps),
       hold_(hold),
       update_(update) {
-  if (f == nullptr) throw std::invalid_argument("the right-hand side of an integrator must not be null.");
+  if (model_.f == nullptr) throw std::invalid_argument("the right-hand side of an integrator must not be null.");
   if (substeps < 1) throw std::invalid_argument("substeps of an integrator must be at least 1.");
   if (!(period > 0.0)) throw std::invalid_argument("period of an integrator must be positive.");
   if (hold == Hold::first && update == Update::end)
     throw std::invalid_argument("hold 'first' of an integrator needs update 'start'.");
+  for (int i : fresh_)
+    if (i < 0 || i >= n_in) throw std::invalid_argument("a fresh input of an integrator must be one of its inputs.");
   p_.push_back(0.0);  // so that f always gets a valid pointer
   reset();
 }
 
 void Integrator::step(double t, const double* in, double* out) noexcept {
-  const int m = n_in();
+  u_ = in;
   if (n_state() == 0) {
-    f_(t, x_.data(), in, p_.data(), k_.data(), out);
+    evaluate(t, x_.data(), k_.data(), out);
     return;
   }
   if (update_ == Update::end) {
-    std::copy(in, in + m, u_.begin());
     advance(t, out);
     return;
   }
-  if (started_) {
-    for (int i = 0; i < m; ++i) {
-      slope_[i] = hold_ == Hold::first ? in[i] - from_[i] : 0.0;
-      u_[i] = hold_ == Hold::first ? from_[i] : in[i];
-    }
-    advance(t - period(), scratch_.data());
+  if (hold_ == Hold::first) {
+    for (int i = 0; i < n_in(); ++i) slope_[i] = in[i] - from_[i];
+    u_ = between_.data();
+  } else if (!fresh_.empty()) {
+    std::copy(in, in + n_in(), between_.begin());
+    for (int i : fresh_) between_[i] = from_[i];
+    u_ = between_.data();
   }
+  if (started_) advance(t - period(), scratch_.data());
   started_ = true;
-  std::copy(in, in + m, from_.begin());
-  f_(t, x_.data(), from_.data(), p_.data(), k_.data(), out);
+  if (u_ != in) std::copy(in, in + n_in(), from_.begin());
+  u_ = in;
+  if (model_.g != nullptr)
+    model_.g(t, x_.data(), in, p_.data(), out);
+  else
+    evaluate(t, x_.data(), k_.data(), out);
 }
 
 /// x(t) -> x(t + period); the outputs at the first stage, y(t), go to first_output.

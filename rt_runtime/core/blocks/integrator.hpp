@@ -11,6 +11,16 @@ namespace hmor {
 /// Called in the loop: must not allocate, lock, throw or enter the interpreter.
 using Rhs = void (*)(double t, const double* x, const double* u, const double* p, double* dx, double* y);
 
+/// The outputs of the same model alone, y as Rhs writes it. Called in the loop, as Rhs.
+using Outputs = void (*)(double t, const double* x, const double* u, const double* p, double* y);
+
+/// A full-order model: its right-hand side and, where it saves work, its outputs alone.
+struct Equations {
+  Equations(Rhs right_hand_side, Outputs outputs_alone = nullptr) : f(right_hand_side), g(outputs_alone) {}
+  Rhs f;
+  Outputs g;
+};
+
 /// How an input runs between two ticks.
 enum class Hold {
   zero,   ///< constant over the tick
@@ -22,9 +32,10 @@ enum class Hold {
 /// A system without states is a static map y = g(t, u): one evaluation a tick.
 class Integrator : public Block {
  public:
-  /// Outside the loop. `initial` has n_state numbers, `parameters` are passed on to f as they are.
-  Integrator(Rhs f, int n_in, int n_out, std::vector<double> initial, std::vector<double> parameters, double period,
-             int substeps, Hold hold, Update update);
+  /// Outside the loop. `initial` has n_state numbers, `parameters` are passed on to f as they are. With Update::start and
+  /// Hold::zero the inputs count as last tick's values; those in `fresh` are this tick's and taken from the tick before.
+  Integrator(Equations model, int n_in, int n_out, std::vector<double> initial, std::vector<double> parameters,
+             double period, int substeps, Hold hold, Update update, std::vector<int> fresh = {});
 
   void step(double t, const double* in, double* out) noexcept final;
   void reset() noexcept override;
@@ -40,14 +51,14 @@ class Integrator : public Block {
   void input_at(double fraction) noexcept {
     if (hold_ == Hold::zero) return;
     const double w = (present_ + fraction) / substeps_;
-    for (int i = 0; i < n_in(); ++i) u_[i] = from_[i] + w * slope_[i];
+    for (int i = 0; i < n_in(); ++i) between_[i] = from_[i] + w * slope_[i];
   }
 
   /// In the loop. dx = f(t, x, u) and the outputs at the present input.
   void evaluate(double t, const double* x, double* dx, double* y) const noexcept {
-    f_(t, x, u_.data(), p_.data(), dx, y);
+    model_.f(t, x, u_, p_.data(), dx, y);
   }
-  const double* input() const noexcept { return u_.data(); }
+  const double* input() const noexcept { return u_; }
   const double* parameters() const noexcept { return p_.data(); }
   double* scratch() noexcept { return scratch_.data(); }  // n_out numbers nobody reads
 
@@ -56,9 +67,11 @@ class Integrator : public Block {
  private:
   void advance(double t, double* first_output) noexcept;
 
-  Rhs f_;
+  Equations model_;
   std::vector<double> initial_, p_, k_, scratch_;
-  std::vector<double> u_, from_, slope_;  // input now, at the start of the interval, its change per tick
+  std::vector<double> from_, slope_, between_;  // input of the tick before, its change since, its value in between
+  const double* u_ = nullptr;                   // the present input: between_, or what the block reads
+  std::vector<int> fresh_;
   int substeps_, present_ = 0;
   Hold hold_;
   Update update_;

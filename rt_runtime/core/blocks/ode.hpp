@@ -13,9 +13,9 @@ namespace hmor {
 class Ode final : public Integrator {
  public:
   /// Outside the loop. Arguments as those of Integrator.
-  Ode(Rhs f, int n_in, int n_out, std::vector<double> initial, std::vector<double> parameters, double period,
+  Ode(Equations model, int n_in, int n_out, std::vector<double> initial, std::vector<double> parameters, double period,
       int substeps, Hold hold, Update update)
-      : Integrator(f, n_in, n_out, std::move(initial), std::move(parameters), period, substeps, hold, update),
+      : Integrator(model, n_in, n_out, std::move(initial), std::move(parameters), period, substeps, hold, update),
         trial_(n_state() + 1),
         sum_(n_state() + 1),
         k_(n_state() + 1) {}

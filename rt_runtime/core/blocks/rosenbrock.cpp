@@ -9,10 +9,10 @@ namespace {
 const double gamma_ = 1.0 + std::sqrt(0.5);
 }
 
-Rosenbrock::Rosenbrock(Rhs f, Jacobian jacobian, int n_in, int n_out, std::vector<double> initial,
+Rosenbrock::Rosenbrock(Equations model, Jacobian jacobian, int n_in, int n_out, std::vector<double> initial,
                        std::vector<double> parameters, std::vector<double> scales, double period, int substeps,
                        Hold hold, Update update)
-    : Integrator(f, n_in, n_out, std::move(initial), std::move(parameters), period, substeps, hold, update),
+    : Integrator(model, n_in, n_out, std::move(initial), std::move(parameters), period, substeps, hold, update),
       jacobian_(jacobian),
       scales_(std::move(scales)),
       w_(static_cast<std::size_t>(n_state()) * n_state() + 1),

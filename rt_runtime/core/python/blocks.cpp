@@ -1,4 +1,7 @@
+#include <nanobind/stl/vector.h>
+
 #include "bindings.hpp"
+#include "blocks/adams_bashforth.hpp"
 #include "blocks/delay.hpp"
 #include "blocks/filter.hpp"
 #include "blocks/gain.hpp"
@@ -9,6 +12,19 @@
 #include "blocks/table.hpp"
 
 namespace hmor {
+
+namespace {
+
+Equations equations(std::uintptr_t address, std::uintptr_t outputs) {
+  return {reinterpret_cast<Rhs>(address), reinterpret_cast<Outputs>(outputs)};
+}
+
+template <class T>
+nb::ndarray<nb::numpy, double> state_of(const T& block) {
+  return to_numpy(block.state(), {static_cast<std::size_t>(block.n_state())});
+}
+
+}  // namespace
 
 void bind_blocks(nb::module_& m) {
   nb::enum_<Update>(m, "Update", "When a block with state advances within its tick.")
@@ -25,39 +41,46 @@ void bind_blocks(nb::module_& m) {
                                   to_vector(initial), period, update);
           },
           "a"_a, "b"_a, "c"_a, "d"_a, "entry"_a, "initial"_a, "period"_a, "update"_a)
-      .def_prop_ro(
-          "state", [](const StateSpace& s) { return to_numpy(s.state(), {static_cast<std::size_t>(s.n_state())}); },
-          nb::rv_policy::move);
+      .def_prop_ro("state", state_of<StateSpace>, nb::rv_policy::move);
 
   nb::class_<Ode, Block>(m, "Ode")
       .def(
           "__init__",
-          [](Ode* self, std::uintptr_t address, int n_in, int n_out, const Array1& initial, const Array1& parameters,
-             double period, int substeps, Hold hold, Update update) {
-            new (self) Ode(reinterpret_cast<Rhs>(address), n_in, n_out, to_vector(initial), to_vector(parameters),
-                           period, substeps, hold, update);
+          [](Ode* self, std::uintptr_t address, std::uintptr_t outputs, int n_in, int n_out, const Array1& initial,
+             const Array1& parameters, double period, int substeps, Hold hold, Update update) {
+            new (self) Ode(equations(address, outputs), n_in, n_out, to_vector(initial), to_vector(parameters), period,
+                           substeps, hold, update);
           },
-          "address"_a, "n_in"_a, "n_out"_a, "initial"_a, "parameters"_a, "period"_a, "substeps"_a, "hold"_a,
-          "update"_a)
-      .def_prop_ro(
-          "state", [](const Ode& s) { return to_numpy(s.state(), {static_cast<std::size_t>(s.n_state())}); },
-          nb::rv_policy::move);
+          "address"_a, "outputs"_a, "n_in"_a, "n_out"_a, "initial"_a, "parameters"_a, "period"_a, "substeps"_a,
+          "hold"_a, "update"_a)
+      .def_prop_ro("state", state_of<Ode>, nb::rv_policy::move);
+
+  nb::class_<AdamsBashforth, Block>(m, "AdamsBashforth")
+      .def(
+          "__init__",
+          [](AdamsBashforth* self, std::uintptr_t address, std::uintptr_t outputs, int n_in, int n_out,
+             const Array1& initial, const Array1& parameters, double period, int substeps, Hold hold, Update update,
+             std::vector<int> fresh) {
+            new (self) AdamsBashforth(equations(address, outputs), n_in, n_out, to_vector(initial),
+                                      to_vector(parameters), period, substeps, hold, update, std::move(fresh));
+          },
+          "address"_a, "outputs"_a, "n_in"_a, "n_out"_a, "initial"_a, "parameters"_a, "period"_a, "substeps"_a,
+          "hold"_a, "update"_a, "fresh"_a)
+      .def_prop_ro("state", state_of<AdamsBashforth>, nb::rv_policy::move);
 
   nb::class_<Rosenbrock, Block>(m, "Rosenbrock")
       .def(
           "__init__",
-          [](Rosenbrock* self, std::uintptr_t address, std::uintptr_t jacobian, int n_in, int n_out,
-             const Array1& initial, const Array1& parameters, const Array1& scales, double period, int substeps,
-             Hold hold, Update update) {
-            new (self) Rosenbrock(reinterpret_cast<Rhs>(address), reinterpret_cast<Jacobian>(jacobian), n_in, n_out,
+          [](Rosenbrock* self, std::uintptr_t address, std::uintptr_t outputs, std::uintptr_t jacobian, int n_in,
+             int n_out, const Array1& initial, const Array1& parameters, const Array1& scales, double period,
+             int substeps, Hold hold, Update update) {
+            new (self) Rosenbrock(equations(address, outputs), reinterpret_cast<Jacobian>(jacobian), n_in, n_out,
                                   to_vector(initial), to_vector(parameters), to_vector(scales), period, substeps, hold,
                                   update);
           },
-          "address"_a, "jacobian"_a, "n_in"_a, "n_out"_a, "initial"_a, "parameters"_a, "scales"_a, "period"_a,
-          "substeps"_a, "hold"_a, "update"_a)
-      .def_prop_ro(
-          "state", [](const Rosenbrock& s) { return to_numpy(s.state(), {static_cast<std::size_t>(s.n_state())}); },
-          nb::rv_policy::move);
+          "address"_a, "outputs"_a, "jacobian"_a, "n_in"_a, "n_out"_a, "initial"_a, "parameters"_a, "scales"_a,
+          "period"_a, "substeps"_a, "hold"_a, "update"_a)
+      .def_prop_ro("state", state_of<Rosenbrock>, nb::rv_policy::move);
 
   nb::class_<Table, Block>(m, "Table")
       .def(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 import math
+import pickle
 
 import numpy as np
 import pytest
 
-from mor import Parameter, ode
+from mor import OdeSubstructure, Parameter, ode
 from rt_runtime import ConfigError, Loop, Table
 
 TABLE = np.array([1.0, 2.0, 3.0])
@@ -49,6 +50,48 @@ def test_it_steps_in_the_loop_and_matches_the_closed_form() -> None:
     record = loop.run(2.0)
     w = math.sqrt(50.0)
     np.testing.assert_allclose(record["x"], 0.05 * (1 - np.cos(w * record.time)), atol=1e-9)
+
+
+def detuned(t, x, u, p, dx, y):
+    dx[0] = x[1]
+    dx[1] = u[0] / p[1] - p[2] * x[0]
+    y[0] = x[0] + p[3] * u[0]
+
+
+def by_mass(p):
+    return {"w2": p["k"] / p["m"], "per_k": 1.0 / p["k"]}
+
+
+def test_what_is_derived_from_parameters_stands_behind_them() -> None:
+    model = system(detuned, parameters=PARAMETERS, derived=by_mass)
+    np.testing.assert_array_equal(model.numbers([200.0, 4.0]), [200.0, 4.0, 50.0, 0.005])
+    for twin in (model, pickle.loads(pickle.dumps(model))):
+        dx, y = twin.evaluate(0.0, [0.1, 0.2], [30.0], {"k": 200.0})
+        np.testing.assert_allclose(dx, [0.2, 5.0])
+        np.testing.assert_allclose(y, [0.25])
+    part, plain = OdeSubstructure(model), OdeSubstructure(system(spring, parameters=PARAMETERS))
+    for parameters in ({}, {"m": 3.0}):
+        runs = [p.simulate(np.ones((50, 1)), dt=0.01, parameters=parameters)["x"] for p in (part, plain)]
+        np.testing.assert_allclose(runs[0] - 1.0 / 100.0, runs[1], atol=1e-15)
+        np.testing.assert_allclose(part.jacobian([0.1, 0.2], [1.0], parameters), plain.jacobian([0.1, 0.2], [1.0], parameters), atol=1e-7)
+    other = system(detuned, parameters=PARAMETERS, derived=lambda p: {"w2": 1.0, "per_k": p["k"]})
+    assert OdeSubstructure(other, name="a").identity() != OdeSubstructure(model, name="a").identity()
+    with pytest.raises(ConfigError, match="derived of ode 'detuned' must be finite"):
+        system(detuned, parameters=PARAMETERS, derived=lambda p: {"w2": math.nan, "per_k": 1.0})
+
+
+def test_outputs_alone_are_those_of_the_whole_function_and_leave_its_work_out() -> None:
+    def costly(t, x, u, p, dx, y):
+        dx[0] = math.sin(x[1]) * math.exp(x[0]) + math.tanh(u[0])
+        dx[1] = x[0] / p[0]
+        y[0] = 3.0 * x[1] + t + (dx[1] if u[0] > 1.0 else 0.0)
+
+    model = system(costly, parameters=PARAMETERS)
+    code = model.outputs_pointer.inspect_llvm()
+    assert "sin" in model.pointer.inspect_llvm() and "@llvm.sin" not in code and "@llvm.exp" not in code
+    for u in (0.5, 2.0):
+        block = model.block(dt=1e-3, update="start", initial=[0.1, 0.2])
+        np.testing.assert_array_equal(block.step(7.0, np.array([u])), model.evaluate(7.0, [0.1, 0.2], [u])[1])
 
 
 def test_mathematics_branches_loops_and_constant_arrays_are_accepted() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from mor.models.benchmark_frame import benchmark_frame
 from mor.models.frame import shear_frame
-from mor.stability import critical_delay, largest_rk4_step
+from mor.stability import critical_delay, largest_ab2_step, largest_rk4_step
 from mor.structure import Structure
 from rt_runtime.errors import ConfigError
 
@@ -63,6 +63,25 @@ def test_rk4_limits_in_closed_form() -> None:
     for factor, bounded in ((0.999, True), (1.001, False)):
         Z = A * h * factor
         step = np.eye(4) + Z @ (np.eye(4) + Z / 2 @ (np.eye(4) + Z / 3 @ (np.eye(4) + Z / 4)))
+        assert (np.abs(np.linalg.eigvals(step)).max() <= 1) is np.bool_(bounded)
+
+
+def test_ab2_limits_in_closed_form_and_by_its_companion_matrix() -> None:
+    assert largest_ab2_step([[-10.0]]) == pytest.approx(0.1, rel=1e-9)
+    assert largest_ab2_step([[0.0]]) == largest_ab2_step([[3.0]]) == np.inf
+    assert largest_ab2_step([[0.0, 1.0], [-25.0, 0.0]]) == pytest.approx((4e-9) ** (1 / 3) / 5, rel=1e-2)
+    # where the edge of the region is known: z = (r^2 - r) / (3/2 r - 1/2) for r on the unit circle
+    for angle in (0.5, 1.2, 2.5):
+        r = np.exp(1j * angle)
+        edge = (r * r - r) / (1.5 * r - 0.5)
+        A = np.array([[edge.real, edge.imag], [-edge.imag, edge.real]])
+        assert largest_ab2_step(A) == pytest.approx(1.0, rel=1e-9)
+    frame = shear_frame([1.0, 1.0], [100.0, 300.0], damping_ratio=0.02)
+    A, h = frame.state_matrix(), largest_ab2_step(frame.state_matrix())
+    assert h < largest_rk4_step(A) / 4
+    for factor, bounded in ((0.999, True), (1.001, False)):
+        Z = A * h * factor
+        step = np.block([[np.eye(4) + 1.5 * Z, -0.5 * Z], [np.eye(4), np.zeros((4, 4))]])
         assert (np.abs(np.linalg.eigvals(step)).max() <= 1) is np.bool_(bounded)
 
 
