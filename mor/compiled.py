@@ -41,7 +41,6 @@ def compile_rhs(function: Rhs, of: str, sizes: tuple[int, int, int, int]) -> tup
 @cache
 def _local_array(n: int) -> Any:
     """Return a function for compiled code that sets n numbers aside on the stack."""
-    from llvmlite import ir
     from numba import types
     from numba.core import cgutils
     from numba.extending import intrinsic
@@ -49,7 +48,8 @@ def _local_array(n: int) -> Any:
     @intrinsic
     def local(context):  # type: ignore[no-untyped-def]
         def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-            return cgutils.alloca_once(builder, ir.DoubleType(), size=ir.Constant(ir.IntType(64), n))
+            number = context.get_value_type(types.float64)
+            return cgutils.alloca_once(builder, number, size=context.get_constant(types.intp, n))
 
         return types.CPointer(types.float64)(), code
 
