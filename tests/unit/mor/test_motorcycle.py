@@ -114,7 +114,7 @@ def test_numbers_of_the_page_on_full_order_models() -> None:
     assert result.time[np.flatnonzero(result["v"] > 0.05)[-1]] == pytest.approx(29.6, abs=0.3)
     assert (result["w_rw"].max(), result["w_fw"].max()) == (pytest.approx(387.2, abs=1), pytest.approx(399.2, abs=1))
     change = np.sqrt(np.sum((result["v"] - fine["v"]) ** 2) / np.sum(fine["v"] ** 2))
-    assert 100 * change == pytest.approx(0.0003, abs=0.0001)
+    assert 100 * change == pytest.approx(0.0005, abs=0.0001)
 
 
 def test_published_uncertain_parameters() -> None:
