@@ -40,7 +40,7 @@ def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     laws = dict(LAWS)
     try:
         run_page(page.read_text(), page.name)
-    finally:  # a page may show how a law is added
+    finally:  # a page shows how a law is added
         LAWS.clear()
         LAWS.update(laws)
 
@@ -48,6 +48,13 @@ def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def run_page(text: str, name: str = "page.md") -> None:
     """Run all blocks of a page in the current folder."""
     namespace: dict[str, object] = {"__name__": "snippet"}
+    try:
+        run_blocks(text, name, namespace)
+    finally:
+        namespace.clear()  # as at the end of a script: a PythonBlock and the functions around it hold each other
+
+
+def run_blocks(text: str, name: str, namespace: dict[str, object]) -> None:
     printed = None
     text = re.sub(rf"\b{PORT}\b", str(free_port()), text)  # another test may use the port of the page
     for match in BLOCK.finditer(text):
