@@ -7,16 +7,10 @@ import json
 import sys
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
+from hmor.options import PIPELINES
 from hmor.pipeline import Pipeline, Result
-
-PIPELINES = {"motorcycle_brakes": "reduced brakes of a motorcycle, from samples to a report"}
-FolderOption = Annotated[Path | None, typer.Option(help="Of a built-in study: where its results go.")]
-ForceOption = Annotated[bool, typer.Option("--force", help="Of a built-in study: make the step again.")]
-QuickOption = Annotated[bool, typer.Option("--quick", help="Of a built-in study: its quick profile.")]
 
 
 def find_pipeline(study: str | Path, folder: Path | None = None, *, quick: bool = False) -> Pipeline | None:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hmor.options import JsonOption
 from rt_runtime.errors import ConfigError
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
@@ -40,16 +41,30 @@ def run(names: list[str], *, quick: bool, folder: Path = FOLDER) -> dict[str, An
     return results
 
 
+def _topics(incomplete: str) -> list[str]:
+    return [topic for topic in topics() if topic.startswith(incomplete)]
+
+
 def register(app: typer.Typer) -> None:
     """Add the command to the app."""
 
     @app.command("bench")
     def command(
-        names: Annotated[list[str] | None, typer.Argument(help="Topics; all when none is named.")] = None,
-        quick: Annotated[bool, typer.Option(help="Fewer repetitions.")] = False,
-        as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+        names: Annotated[
+            list[str] | None,
+            typer.Argument(metavar="TOPIC", help="What to measure; everything if not given.", autocompletion=_topics),
+        ] = None,
+        quick: Annotated[bool, typer.Option("--quick", help="Fewer repetitions: rougher numbers, sooner.")] = False,
+        as_json: JsonOption = False,
     ) -> None:
-        """Measure speed and counted work on this machine, as ratios within one run."""
+        """Measure speed and counted work on this machine.
+
+        Ratios come from one run each. The topics are the files benchmarks/bench_TOPIC.py of the checkout. For example:
+
+        \b
+            hmor bench engine
+            hmor bench export control --json
+        """
         results = run(names or [], quick=quick)
         if as_json:
             print(json.dumps(results, indent=2))

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from hmor.options import JsonOption, study_files
+
 
 def check(path: Path | None, seconds: float) -> dict[str, Any]:
     """Check the study (all problems at once) and measure the host; return what `--json` prints."""
@@ -36,11 +38,26 @@ def register(app: typer.Typer) -> None:
 
     @app.command("check")
     def command(
-        study: Annotated[Path | None, typer.Argument(help="A study file to check as well.")] = None,
-        seconds: Annotated[float, typer.Option(min=0.1, max=600.0, help="How long to measure the host.")] = 3.0,
-        as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+        study: Annotated[
+            Path | None,
+            typer.Argument(
+                metavar="STUDY", help="A study file (TOML) to check as well.", autocompletion=study_files
+            ),
+        ] = None,
+        seconds: Annotated[
+            float, typer.Option(min=0.1, max=600.0, metavar="SECONDS", help="How long to measure, in s.")
+        ] = 3.0,
+        as_json: JsonOption = False,
     ) -> None:
-        """Measure wake-up latency on this machine and say which rates it holds; check a study as a whole."""
+        """Say which rates this machine holds; check a study.
+
+        The wake-up latency of a paced loop is measured for some seconds. A study is built as hmor run would build it
+        (its rig need not be there); all its problems are listed at once. For example:
+
+        \b
+            hmor check
+            hmor check test.toml --seconds 30
+        """
         result = check(study, seconds)
         if as_json:
             print(json.dumps(result, indent=2))

@@ -7,11 +7,11 @@ import json
 import resource
 import sys
 import time
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from hmor.options import FolderOption, JsonOption
 from hmor.pipeline import Pipeline
 
 STUDY = "motorcycle_brakes"
@@ -85,12 +85,21 @@ def register(app: typer.Typer) -> None:
 
     @app.command("demo")
     def command(
-        full: Annotated[bool, typer.Option("--full", help="All prototypes, 45 s paced.")] = False,
-        folder: Annotated[Path | None, typer.Option(help="Where the results go.")] = None,
-        force: Annotated[bool, typer.Option("--force", help="Make every step again.")] = False,
-        as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+        full: Annotated[
+            bool, typer.Option("--full", help="All prototypes and the whole 45 s ride against the clock; takes longer.")
+        ] = False,
+        folder: FolderOption = None,
+        force: Annotated[
+            bool, typer.Option("--force", help="Repeat every step although nothing it depends on has changed.")
+        ] = False,
+        as_json: JsonOption = False,
     ) -> None:
-        """Sample, train, validate, export, simulate, run and report the reduced brakes of a motorcycle."""
+        """Do the main job, from full-order brakes to a report.
+
+        Runs all steps of the built-in study motorcycle_brakes (sample, train, validate, export, simulate, run, report),
+        quickly unless --full is given. A step that is made already is not repeated. The report is one HTML page in
+        runs/motorcycle_brakes_quick/report (runs/motorcycle_brakes/report with --full).
+        """
         from hmor.pipelines import find_pipeline
 
         pipeline = find_pipeline(STUDY, folder, quick=not full)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hmor.pipelines import FolderOption, ForceOption, QuickOption, made
+from hmor.options import FolderOption, ForceOption, JsonOption, QuickOption, study_argument
+from hmor.pipelines import made
 from rt_runtime.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -117,15 +118,27 @@ def register(app: typer.Typer) -> None:
 
     @app.command("export")
     def command(
-        study: Annotated[Path, typer.Argument(help="motorcycle_brakes, or a study file with a section [export].")],
-        check: Annotated[bool, typer.Option("--verify", help="Ask every engine the golden questions.")] = False,
-        overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the bundle that is there.")] = False,
+        study: Annotated[Path, study_argument("export")],
+        check: Annotated[
+            bool,
+            typer.Option("--verify", help="Let every engine repeat the golden vectors; exit code 1 if one differs."),
+        ] = False,
+        overwrite: Annotated[
+            bool, typer.Option("--overwrite", help="Replace the bundle that is there; refused otherwise.")
+        ] = False,
         folder: FolderOption = None,
         force: ForceOption = False,
         quick: QuickOption = False,
-        as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+        as_json: JsonOption = False,
     ) -> None:
-        """Write fitted models as ONNX, C and FMU in one bundle."""
+        """Write fitted models as ONNX, C and FMU in one bundle.
+
+        The bundle is a folder beside the study file, STUDY.bundle unless [export] names another. For example:
+
+        \b
+            hmor export spring.toml --verify
+            hmor info spring.bundle
+        """
         if made("export", study, folder, force=force, quick=quick, as_json=as_json):
             return
         from hmor.bundle_view import bundle_content, bundle_text

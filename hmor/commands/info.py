@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from hmor.options import JsonOption
 from rt_runtime.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -68,9 +69,21 @@ def _bundle(path: Path) -> tuple[dict[str, Any], str]:
     return bundle_content(bundle), bundle_text(bundle)
 
 
+def _run(path: Path) -> tuple[dict[str, Any], str]:
+    from hmor.run_view import run_content, run_text
+
+    content = run_content(path)
+    return content, run_text(content)
+
+
+def _is_run(path: Path) -> bool:
+    return (path / "run.json").is_file() or (path / "frames.json").is_file()
+
+
 KINDS = [
     Kind("a store (folder with campaign.json)", lambda path: (path / "campaign.json").is_file(), _store),
     Kind("a bundle (folder with bundle.json, or a zip file of one)", _is_bundle, _bundle),
+    Kind("the folder of a run (with run.json)", _is_run, _run),
 ]
 
 
@@ -89,9 +102,19 @@ def register(app: typer.Typer) -> None:
 
     @app.command("info")
     def command(
-        path: Annotated[Path, typer.Argument(help="What to look into.")],
-        as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+        path: Annotated[
+            Path, typer.Argument(metavar="PATH", help="A store (of samples), a bundle or its zip file, or a run.")
+        ],
+        as_json: JsonOption = False,
     ) -> None:
-        """Show what is in a store or a bundle; a bundle is checked from end to end."""
+        """Show what is in a store, a bundle or the folder of a run.
+
+        A bundle is checked from end to end: every hash, every file. For example:
+
+        \b
+            hmor info spring.store
+            hmor info spring.bundle
+            hmor info rig_test.runs/20260101-120000
+        """
         content, text = describe(path)
         print(json.dumps(content, indent=2) if as_json else text)

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from hmor.pipelines import FolderOption, ForceOption, QuickOption, made
+from hmor.options import FolderOption, ForceOption, JsonOption, QuickOption, studies_of_steps
+from hmor.pipelines import made
 from rt_runtime.errors import ConfigError
 
 
@@ -15,12 +16,22 @@ def register(app: typer.Typer) -> None:
 
     @app.command("report")
     def command(
-        study: Annotated[str, typer.Argument(help="motorcycle_brakes, or a copy of its file.")],
+        study: Annotated[
+            str,
+            typer.Argument(
+                metavar="STUDY",
+                help="The built-in study motorcycle_brakes, or an edited copy of its file.",
+                autocompletion=studies_of_steps,
+            ),
+        ],
         folder: FolderOption = None,
         force: ForceOption = False,
         quick: QuickOption = False,
-        as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+        as_json: JsonOption = False,
     ) -> None:
-        """Write the report of a study as one HTML page, its figures as PNG beside it."""
+        """Write the report of a study as one HTML page.
+
+        Its figures stand beside it as PNG. The steps it reports on must be made; it says which one is missing.
+        """
         if not made("report", study, folder, force=force, quick=quick, as_json=as_json):
             raise ConfigError(f"Study of hmor report must be motorcycle_brakes or a file that names it, got {study}.")

@@ -8,10 +8,11 @@ import secrets
 import signal
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from hmor.options import JsonOption, rigs
 from rt_runtime.errors import ConfigError
 
 
@@ -25,32 +26,70 @@ def new_key(path: Path) -> None:
         file.write(secrets.token_hex(32) + "\n")
 
 
+def _share(what: str) -> Any:
+    """Return the option of a fault that a fraction of the answers has."""
+    return typer.Option(min=0.0, max=1.0, metavar="FRACTION", help=f"Fault: fraction of answers {what}.")
+
+
 def register(app: typer.Typer) -> None:
     """Add the command to the app."""
 
     @app.command("rig")
     def command(
-        name: Annotated[str, typer.Argument(help='A built-in rig, a catalogue problem, or "module:name".')] = "spring",
-        rate: Annotated[float, typer.Option(min=1.0, max=1e5, help="Ticks per second of the test.")] = 1000.0,
-        port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one and prints it.")] = 0,
-        host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-        key_file: Annotated[Path | None, typer.Option(help="Key that both sides sign with.")] = None,
-        make_key: Annotated[Path | None, typer.Option("--new-key", help="Write a new key file and end.")] = None,
-        seconds: Annotated[float, typer.Option(min=0.0, help="End after so long.")] = 3.2e7,
-        sessions: Annotated[int, typer.Option(min=0, help="End after so many tests; 0 never.")] = 0,
-        loss: Annotated[float, typer.Option(help="Fraction of answers dropped.")] = 0.0,
-        late: Annotated[float, typer.Option(help="Fraction of answers delayed.")] = 0.0,
-        late_by: Annotated[float, typer.Option(help="Delay of late answers in s.")] = 0.005,
-        repeat: Annotated[float, typer.Option(help="Fraction of answers sent twice.")] = 0.0,
-        reorder: Annotated[float, typer.Option(help="Fraction of answers sent after their successors.")] = 0.0,
-        forge: Annotated[float, typer.Option(help="Fraction of answers accompanied by a forged one.")] = 0.0,
-        replay: Annotated[float, typer.Option(help="Fraction of answers accompanied by an old one.")] = 0.0,
-        nan_at: Annotated[int, typer.Option(help="Tick from which the first sensor gives nan.")] = -1,
-        stuck_at: Annotated[int, typer.Option(help="Tick from which all sensors stand still.")] = -1,
-        seed: Annotated[int, typer.Option(min=0, help="Seed of the faults.")] = 0,
-        as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+        name: Annotated[
+            str,
+            typer.Argument(
+                metavar="RIG",
+                help="spring, benchmark_specimen, motorcycle_ecvt; three_storey, front_brake_run or rear_brake_run of "
+                "the catalogue; or module:name of a substructure of your own.",
+                autocompletion=rigs,
+            ),
+        ] = "spring",
+        rate: Annotated[
+            float, typer.Option(min=1.0, max=1e5, metavar="HZ", help="Ticks of the test per second.")
+        ] = 1000.0,
+        port: Annotated[
+            int, typer.Option(min=0, max=65535, metavar="PORT", help="UDP port; 0 takes a free one and prints it.")
+        ] = 0,
+        host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
+        key_file: Annotated[
+            Path | None, typer.Option(metavar="FILE", help="Key that both sides sign with; see --new-key.")
+        ] = None,
+        make_key: Annotated[
+            Path | None, typer.Option("--new-key", metavar="FILE", help="Write a new key into a file and end.")
+        ] = None,
+        seconds: Annotated[
+            float | None, typer.Option(min=0.0, metavar="SECONDS", help="End after so long; never if not given.")
+        ] = None,
+        sessions: Annotated[int, typer.Option(min=0, metavar="N", help="End after so many tests; 0: never.")] = 0,
+        loss: Annotated[float, _share("dropped")] = 0.0,
+        late: Annotated[float, _share("delayed")] = 0.0,
+        late_by: Annotated[
+            float, typer.Option(min=0, metavar="SECONDS", help="Fault: delay of late answers in s.")
+        ] = 0.005,
+        repeat: Annotated[float, _share("sent twice")] = 0.0,
+        reorder: Annotated[float, _share("sent after their successors")] = 0.0,
+        forge: Annotated[float, _share("accompanied by a forged one")] = 0.0,
+        replay: Annotated[float, _share("accompanied by an old one")] = 0.0,
+        nan_at: Annotated[
+            int | None, typer.Option(min=0, metavar="TICK", help="Fault: from this tick on the first sensor gives nan.")
+        ] = None,
+        stuck_at: Annotated[
+            int | None, typer.Option(min=0, metavar="TICK", help="Fault: from this tick on all sensors stand still.")
+        ] = None,
+        seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the faults.")] = 0,
+        as_json: JsonOption = False,
     ) -> None:
-        """Play a rig over UDP until a signal, with faults on purpose if wanted."""
+        """Play the physical side of a test over UDP.
+
+        Runs until Ctrl-C (or --seconds, --sessions), with faults on purpose if wanted. The other side is hmor run with
+        a study whose actuator has kind "udp" and the same port. For example:
+
+        \b
+            hmor rig --new-key rig.key
+            hmor rig spring --port 5005 --key-file rig.key
+            hmor rig spring --port 5005 --stuck-at 2000
+        """
         if make_key is not None:
             new_key(make_key)
             print(f"Wrote {make_key}.", file=sys.stderr)
@@ -61,7 +100,8 @@ def register(app: typer.Typer) -> None:
 
         side = find_rig(name, rate, Path.cwd())
         key = read_key(key_file) if key_file is not None else b""
-        faults = Faults(loss, late, late_by, repeat, reorder, forge, replay, nan_at, stuck_at, seed)
+        nan_tick, stuck_tick = (-1 if tick is None else tick for tick in (nan_at, stuck_at))
+        faults = Faults(loss, late, late_by, repeat, reorder, forge, replay, nan_tick, stuck_tick, seed)
         rig = Rig(side.loop, side.commands, side.measured, host=host, port=port, key=key, faults=faults)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: rig.stop())
@@ -73,6 +113,6 @@ def register(app: typer.Typer) -> None:
         def tell(text: str) -> None:
             print(text, file=sys.stderr, flush=True)
 
-        ticks = rig.serve(seconds=seconds, sessions=sessions, tell=tell)
+        ticks = rig.serve(seconds=3.2e7 if seconds is None else seconds, sessions=sessions, tell=tell)
         if as_json:
             print(json.dumps({"rig": name, "ticks": ticks, "traffic": rig.traffic}))

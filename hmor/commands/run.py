@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hmor.pipelines import FolderOption, ForceOption, QuickOption, made
+from hmor.options import FolderOption, ForceOption, JsonOption, QuickOption, study_argument
+from hmor.pipelines import made
 from rt_runtime.errors import Tripped
 
 if TYPE_CHECKING:
@@ -91,15 +92,31 @@ def register(app: typer.Typer) -> None:
 
     @app.command("run")
     def command(
-        study: Annotated[Path, typer.Argument(help="motorcycle_brakes, or a study file with a section [run].")],
-        paced: Annotated[bool | None, typer.Option("--paced/--unpaced", help="Against the clock or not.")] = None,
-        duration: Annotated[float | None, typer.Option(min=1e-3, help="Seconds; by default the study's.")] = None,
+        study: Annotated[Path, study_argument("run")],
+        paced: Annotated[
+            bool | None,
+            typer.Option(
+                "--paced/--unpaced", help="Against the clock, or as fast as possible; the study's if not given."
+            ),
+        ] = None,
+        duration: Annotated[
+            float | None, typer.Option(min=1e-3, metavar="SECONDS", help="How long to test; the study's if not given.")
+        ] = None,
         folder: FolderOption = None,
         force: ForceOption = False,
         quick: QuickOption = False,
-        as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+        as_json: JsonOption = False,
     ) -> None:
-        """Run the test of a study; Ctrl-C is a soft stop. The exit code is 3 after a trip."""
+        """Run the test of a study, against the clock or not.
+
+        Every tick is kept in a folder of its own below STUDY.runs. Ctrl-C is a soft stop: the command goes to rest. The
+        exit code is 0 after a test that ended by itself or by a soft stop, 3 after a trip. For example, with a rig that
+        is played on this machine:
+
+        \b
+            hmor rig spring --port 5005 &
+            hmor run docs/examples/spring_test.toml
+        """
         if made("run", study, folder, force=force, quick=quick, as_json=as_json):
             return
         result, tripped = run(study, paced=paced, duration=duration, show=not as_json and sys.stderr.isatty())

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hmor.pipelines import FolderOption, ForceOption, QuickOption, made
+from hmor.options import FolderOption, ForceOption, JsonOption, QuickOption, study_argument
+from hmor.pipelines import made
 
 if TYPE_CHECKING:
     from mor.campaign import Store
@@ -63,16 +64,29 @@ def register(app: typer.Typer) -> None:
 
     @app.command("sample")
     def command(
-        study: Annotated[Path, typer.Argument(help="motorcycle_brakes, or a study file with a section [sample].")],
+        study: Annotated[Path, study_argument("sample")],
         retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Repeat the samples that failed.")] = False,
-        executor: Annotated[str | None, typer.Option(help="processes, serial or dask://host:port.")] = None,
-        workers: Annotated[int | None, typer.Option(help="Number of processes.")] = None,
+        executor: Annotated[
+            str | None,
+            typer.Option(metavar="WHERE", help="processes, serial or dask://host:port; the study's if not given."),
+        ] = None,
+        workers: Annotated[
+            int | None, typer.Option(min=1, metavar="N", help="Number of processes; one per CPU if not given.")
+        ] = None,
         folder: FolderOption = None,
         force: ForceOption = False,
         quick: QuickOption = False,
-        as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+        as_json: JsonOption = False,
     ) -> None:
-        """Run a model on a design; started again, it goes on where it stopped."""
+        """Run a model on the samples of a design.
+
+        Every sample is kept in a folder beside the study file (STUDY.store), those that failed with their reason.
+        Started again after an interruption, it goes on where it stopped. For example:
+
+        \b
+            hmor sample spring.toml --workers 4
+            hmor info spring.store
+        """
         if made("sample", study, folder, force=force, quick=quick, as_json=as_json):
             return
         from hmor.commands.info import store_content

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hmor.pipelines import FolderOption, ForceOption, QuickOption, made
+from hmor.options import PIPELINES, FolderOption, ForceOption, JsonOption, QuickOption, virtual_tests
+from hmor.pipelines import made
 from rt_runtime.errors import ConfigError
 
 
@@ -42,9 +43,12 @@ def simulate(
     from rich.console import Console
     from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
-    from hmor.studies import find
+    from hmor.studies import NAMES, find
     from hmor.studies.base import Options
 
+    if name not in NAMES:
+        known = ", ".join((*NAMES, *PIPELINES))
+        raise ConfigError(f"Study must be one of {known}, got {name!r}; see `hmor studies`.")
     study = find(name)
     if record is not None and not record.is_file():
         raise ConfigError(f"Record file must exist, got {record}.")
@@ -129,19 +133,45 @@ def register(app: typer.Typer) -> None:
 
     @app.command("simulate")
     def command(
-        name: Annotated[str, typer.Argument(help="A built-in study; `hmor studies` lists them.")],
-        runs: Annotated[int, typer.Option(min=1, help="Latin-hypercube prototypes; 1 is the nominal run.")] = 1,
-        seed: Annotated[int, typer.Option(min=0, help="Seed of noise and design.")] = 0,
-        record: Annotated[Path | None, typer.Option(help="Ground motion, CSV of s and m/s2; else synthetic.")] = None,
-        setting: Annotated[list[str] | None, typer.Option("--set", help="A setting of the study, name=value.")] = None,
-        save: Annotated[Path | None, typer.Option(help="Write the signals of the nominal run as netCDF.")] = None,
-        picture: Annotated[Path | None, typer.Option(help="Draw tracking and histograms (png, svg, pdf).")] = None,
+        name: Annotated[
+            str,
+            typer.Argument(
+                metavar="STUDY", help="A built-in study; hmor studies lists them.", autocompletion=virtual_tests
+            ),
+        ],
+        runs: Annotated[
+            int, typer.Option(min=1, metavar="N", help="Number of Latin-hypercube prototypes; 1: the nominal run.")
+        ] = 1,
+        seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of sensor noise and design.")] = 0,
+        record: Annotated[
+            Path | None,
+            typer.Option(metavar="FILE", help="Ground motion: CSV of time in s and m/s2; synthetic if not given."),
+        ] = None,
+        setting: Annotated[
+            list[str] | None,
+            typer.Option("--set", metavar="NAME=VALUE", help="A setting of the study; may be repeated."),
+        ] = None,
+        save: Annotated[
+            Path | None, typer.Option(metavar="FILE", help="Write the signals of the nominal run as netCDF (.nc).")
+        ] = None,
+        picture: Annotated[
+            Path | None, typer.Option(metavar="FILE", help="Draw tracking and histograms (.png, .svg or .pdf).")
+        ] = None,
         folder: FolderOption = None,
         force: ForceOption = False,
         quick: QuickOption = False,
-        as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+        as_json: JsonOption = False,
     ) -> None:
-        """Run a virtual hybrid test and print its indices beside the published ones."""
+        """Run a virtual hybrid test and print its indices.
+
+        They stand beside the published ones. J1 is the delay in ms, J2 and J3 are root mean square and peak error of
+        tracking in percent. For example:
+
+        \b
+            hmor simulate pendulum --runs 200 --picture pendulum.png
+            hmor simulate benchmark_frame --set case=4
+            hmor simulate motorcycle_brakes --quick
+        """
         if made("simulate", name, folder, force=force, quick=quick, as_json=as_json):
             return
         result = simulate(name, runs, seed, record, read_settings(setting or []), save, picture)

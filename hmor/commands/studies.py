@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
 
 import typer
 
-from hmor.pipelines import PIPELINES
+from hmor.options import PIPELINES, JsonOption
 
 
 def register(app: typer.Typer) -> None:
@@ -15,9 +14,12 @@ def register(app: typer.Typer) -> None:
 
     @app.command("studies")
     def command(
-        as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+        as_json: JsonOption = False,
     ) -> None:
-        """List the built-in studies with their uncertain parameters and settings."""
+        """List the built-in studies.
+
+        What is uncertain in a study varies with --runs of hmor simulate; its settings are changed with --set.
+        """
         from hmor.studies import NAMES, find
 
         found = [find(name) for name in NAMES]
@@ -36,9 +38,15 @@ def register(app: typer.Typer) -> None:
         from rich.console import Console
         from rich.table import Table
 
-        table = Table("study", "what it is", "uncertain parameters", title="built-in studies", title_justify="left")
+        heads = ("study", "what it is", "uncertain parameters", "settings (--set)")
+        table = Table(*heads, title="built-in studies", title_justify="left")
         for study in found:
-            table.add_row(study.name, study.summary, ", ".join(study.space.names) if study.space else "-")
+            table.add_row(
+                study.name,
+                study.summary,
+                ", ".join(study.space.names) if study.space else "-",
+                ", ".join(study.settings) or "-",
+            )
         for name, text in PIPELINES.items():
-            table.add_row(name, text, "-")
+            table.add_row(name, text, "-", "-")
         Console().print(table)

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hmor.pipelines import FolderOption, ForceOption, QuickOption, made
+from hmor.options import FolderOption, ForceOption, JsonOption, QuickOption, study_argument
+from hmor.pipelines import made
 
 
 def run(path: Path, *, resume: bool = False, progress: bool = False) -> dict[str, Any]:
@@ -37,14 +38,21 @@ def register(app: typer.Typer) -> None:
 
     @app.command("train")
     def command(
-        study: Annotated[Path, typer.Argument(help="motorcycle_brakes, or a study file with a section [train].")],
+        study: Annotated[Path, study_argument("train")],
         resume: Annotated[bool, typer.Option("--resume", help="Go on with a fit that was interrupted.")] = False,
         folder: FolderOption = None,
         force: ForceOption = False,
         quick: QuickOption = False,
-        as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+        as_json: JsonOption = False,
     ) -> None:
-        """Fit a reduced model to the samples of a study."""
+        """Fit a reduced model to the samples of a study.
+
+        Writes STUDY.model.npz beside the study file; hmor sample comes before. For example:
+
+        \b
+            hmor train spring.toml
+            hmor validate spring.toml
+        """
         if made("train", study, folder, force=force, quick=quick, as_json=as_json):
             return
         try:

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hmor.pipelines import FolderOption, ForceOption, QuickOption, made
+from hmor.options import FolderOption, ForceOption, JsonOption, QuickOption, study_argument
+from hmor.pipelines import made
 
 
 def run(path: Path) -> dict[str, Any]:
@@ -56,13 +57,17 @@ def register(app: typer.Typer) -> None:
 
     @app.command("validate")
     def command(
-        study: Annotated[Path, typer.Argument(help="motorcycle_brakes, or a study file with a section [train].")],
+        study: Annotated[Path, study_argument("train")],
         folder: FolderOption = None,
         force: ForceOption = False,
         quick: QuickOption = False,
-        as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+        as_json: JsonOption = False,
     ) -> None:
-        """Judge the fitted model on samples it has not seen; fails when it is worse than [validate] max_nrmse."""
+        """Judge the fitted model on samples it has not seen.
+
+        Prints errors and cost, draws pictures into STUDY.validation. The exit code is 1 when the model is worse than
+        max_nrmse of the section [validate].
+        """
         if made("validate", study, folder, force=force, quick=quick, as_json=as_json):
             return
         from rich.console import Console
