@@ -74,7 +74,7 @@ def numerical_side(rate: float, loaded: LoadedBundle, kind: str, rig: UdpRig) ->
         loop.add(f"driver.{name}", Table(driving.time, driving[name]), outputs=[name])
     loop.add(
         "body",
-        body().block(dt=dt, update="start"),
+        body().block(dt=dt, update="start", fresh=["tau_vd"]),
         inputs=["tau_vd", previous("tau_rw"), previous("tau_fw")],
         outputs=["w_vd", "w_rw", "w_fw", "v", "x"],
     )

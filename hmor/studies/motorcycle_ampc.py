@@ -33,6 +33,7 @@ from rt_runtime import (
     horizon_leads,
     previous,
 )
+from rt_runtime._core import Block
 from rt_runtime.checks import Floats, one_of
 
 RATE = 10_000.0
@@ -163,9 +164,9 @@ def build(
     for name in extra:
         loop.signal(name)
 
-    def block(part: Any, update: str) -> Any:
+    def block(part: Substructure, update: str, *fresh: str) -> Block:
         own = {name: value for name, value in parameters.items() if name in part.parameter_values()}
-        return part.block(dt=dt, parameters=own, update=update)
+        return part.block(dt=dt, parameters=own, update=update, fresh=fresh)
 
     driving = scenario()
     for name in ("thr", "F_br"):
@@ -177,7 +178,7 @@ def build(
         inputs=[previous("tau_vd"), previous("tau_rw"), previous("tau_fw")],
         outputs=["w_vd", "w_rw", "w_fw", "v", "x"],
     )
-    loop.add("ecvt", block(ecvt(), "start"), inputs=[previous("torque"), "w_vd"], outputs=["w_en", "tau_vd"])
+    loop.add("ecvt", block(ecvt(), "start", "w_vd"), inputs=[previous("torque"), "w_vd"], outputs=["w_en", "tau_vd"])
     loop.add("engine", block(engine(), "end"), inputs=["thr", "w_en"], outputs=["target"])
     loop.add("motor", motor().block(dt=dt, update="start"), inputs=[previous("command"), "a0"], outputs=["torque"])
     loop.add("noise", Noise(design_of(options.settings).noise, seed=options.seed), outputs=["sensor_noise"])

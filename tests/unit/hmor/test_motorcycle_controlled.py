@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hmor.motorcycle import controlled
-from hmor.motorcycle.hybrids import RESPONSES
+from hmor.motorcycle.hybrids import EVERY, RESPONSES, differences
 from hmor.motorcycle.page import Page
 from hmor.motorcycle.report import controlled_section
 from hmor.motorcycle.settings import BUILT_IN, Settings, load_settings
@@ -18,6 +18,7 @@ from hmor.studies.base import Options
 from hmor.studies.motorcycle_ampc import build
 from mor import Trajectory
 from mor.models.motorcycle import brake
+from mor.models.motorcycle.model import hybrid
 from rt_runtime import Record, Tripped
 from rt_runtime.record import Signal
 
@@ -92,6 +93,16 @@ def test_a_tripped_loop_is_a_run_that_diverged(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(controlled, "build", lambda *_: SimpleNamespace(record=lambda _: None, run=trip))
     assert controlled.run({}, 1, {}) is None
+
+
+def test_the_motorcycle_hardly_feels_the_motor_under_control() -> None:
+    """An input taken for that of another tick shows here first: 0.3 % of the drive torque."""
+    _, under_control = controlled.run({}, 1, {}) or pytest.fail("diverged")
+    plain = hybrid(every=EVERY).run(record=list(RESPONSES))
+    found = differences(under_control, plain)
+    assert found["tau_en"] < 0.1
+    assert all(found[name] < 0.06 for name in RESPONSES if name != "tau_en")
+    assert found["v"] < 0.005
 
 
 def test_the_brakes_that_are_given_stand_in_for_the_full_order_ones() -> None:
