@@ -109,12 +109,13 @@ def _behind(evaluate: Callable[..., None]) -> Callable[..., None]:
         raised, j, span = parameters[-2], int(parameters[-1][0]), parameters[-1][1]
         for i in range(x.size):
             raised[i] = x[i]
-        if x[j] < span:
-            raised[j] = span
+        c = x[j] / span
+        if c < 1.0:  # neither branch for a nan, which stays one
+            raised[j], c = span, max(c, 0.0)
+        elif c > 1.0:
+            c = 1.0
         evaluate(raised, y, parameters[:-2])
-        if x[j] < span:
-            c = max(x[j], 0.0) / span
-            for i in range(y.size):
-                y[i] *= c
+        for i in range(y.size):
+            y[i] *= c
 
     return gated  # type: ignore[no-any-return]

@@ -92,7 +92,8 @@ def _fit(search: _Search, method: str, gate: Gate | None) -> Pce:
         search.refine()
     elif method != "smooth":
         search.scan((method,))
-    return replace(search.result(), gate=gate)
+    found = search.result()
+    return found if gate is None else replace(found, gate=gate)
 
 
 def _several(degree: int | Sequence[int]) -> tuple[int, ...]:

@@ -58,7 +58,11 @@ def test_a_nan_stays_one_in_every_evaluation(model: ReducedModel) -> None:
 def test_a_polynomial_that_does_not_look_at_the_input_is_nan_with_it_all_the_same() -> None:
     model = polynomial(3)
     alone = replace(model, coefficients=model.coefficients * (model.indices[:, :1] == 0), gate=Gate("F_br", 4.0))
-    assert np.isnan(alone.predict([np.nan, 7.0])).all()
+    assert np.isnan(alone.predict([np.nan, 7.0])).all() and np.isnan(alone.jacobian([np.nan, 7.0])).all()
+    evaluate, parameters = alone.kernel()
+    y = np.zeros(1)
+    evaluate(np.array([np.nan, 7.0]), y, parameters)
+    assert np.isnan(y).all()
 
 
 def test_the_slope_is_that_of_the_three_pieces() -> None:
