@@ -47,6 +47,7 @@ class Pipeline:
         self.study = study
         self.folder = folder
         self.steps = {step.name: step for step in steps}
+        self.called = study  # how the user names it, options included: what hints repeat
 
     def fingerprint(self, name: str) -> str:
         """Return a text that changes when anything the step is made from changes."""
@@ -85,11 +86,11 @@ class Pipeline:
         step = self.steps[name]
         stored = self._stored(name)
         if stored is None:
-            raise ConfigError(f"Step '{name}' of study '{self.study}' is not made yet; run: hmor {name} {self.study}")
+            raise ConfigError(f"Step '{name}' of study '{self.study}' is not made yet; run: hmor {name} {self.called}")
         if not self._holds(step, stored):
             raise ConfigError(
                 f"Step '{name}' of study '{self.study}' was made from other settings or its files are gone from "
-                f"{self.folder}; run it again: hmor {name} {self.study}"
+                f"{self.folder}; run it again: hmor {name} {self.called}"
             )
         return dict(stored["result"])
 

@@ -15,6 +15,14 @@ from hmor.pipeline import Pipeline, Result
 
 def find_pipeline(study: str | Path, folder: Path | None = None, *, quick: bool = False) -> Pipeline | None:
     """Return the pipeline of a built-in name, or of a file whose [study] names one; None for any other study."""
+    pipeline = _find(study, folder, quick)
+    if pipeline is not None:
+        place = "" if folder is None else f" --folder {folder}"
+        pipeline.called = f"{study}{place}{' --quick' if quick else ''}"
+    return pipeline
+
+
+def _find(study: str | Path, folder: Path | None, quick: bool) -> Pipeline | None:
     from hmor.motorcycle.settings import BUILT_IN as FILE
     from hmor.motorcycle.study import motorcycle_brakes
 

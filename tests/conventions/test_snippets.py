@@ -17,6 +17,7 @@ import re
 import socket
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,8 @@ def run_blocks(text: str, name: str, namespace: dict[str, object]) -> None:
         kind, body = match.groups()
         where = f"{name}, line {text[: match.start()].count(chr(10)) + 1}"
         file = FILE.match(body)
+        if kind == "toml":
+            tomllib.loads(body)
         if kind == "text":
             assert printed is not None, f"{where}: nothing was printed before"
             check_printed(body, printed, where)

@@ -107,6 +107,13 @@ def test_an_error_of_the_system_is_one_sentence_and_a_traceback_only_with_debug(
         hmor("--debug", "export", "motorcycle_brakes", "--folder", place, monkeypatch=monkeypatch)
 
 
+def test_the_hint_of_a_missing_step_repeats_the_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments = ("motorcycle_brakes", "--folder", "here", "--quick")
+    code, _, err = hmor("train", *arguments, monkeypatch=monkeypatch)
+    assert code == 2 and err.endswith("is not made yet; run: hmor sample motorcycle_brakes --folder here --quick\n")
+
+
 def test_simulate_names_all_studies_it_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     code, _, err = hmor("simulate", "nonsense", monkeypatch=monkeypatch)
     assert code == 2 and err.startswith("hmor: Study must be one of pendulum, ") and "motorcycle_brakes, got" in err
