@@ -49,13 +49,6 @@ def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def run_page(text: str, name: str = "page.md") -> None:
     """Run all blocks of a page in the current folder."""
     namespace: dict[str, object] = {"__name__": "snippet"}
-    try:
-        run_blocks(text, name, namespace)
-    finally:
-        namespace.clear()  # as at the end of a script: a PythonBlock and the functions around it hold each other
-
-
-def run_blocks(text: str, name: str, namespace: dict[str, object]) -> None:
     printed = None
     text = re.sub(rf"\b{PORT}\b", str(free_port()), text)  # another test may use the port of the page
     for match in BLOCK.finditer(text):

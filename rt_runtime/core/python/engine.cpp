@@ -41,10 +41,25 @@ class PythonBlock final : public Block {
   bool real_time() const noexcept override { return false; }
   const std::string& message() const noexcept { return message_; }
 
+  /// Outside the loop. For the garbage collector: a function often holds the object that holds its block.
+  static int visit(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    if (nb::inst_ready(self)) Py_VISIT(nb::inst_ptr<PythonBlock>(self)->function_.ptr());
+    return 0;
+  }
+  static int let_go(PyObject* self) {
+    if (nb::inst_ready(self)) nb::inst_ptr<PythonBlock>(self)->function_ = nb::callable();
+    return 0;
+  }
+
  private:
   nb::callable function_;
   std::string message_;
 };
+
+PyType_Slot collected[] = {{Py_tp_traverse, reinterpret_cast<void*>(PythonBlock::visit)},
+                           {Py_tp_clear, reinterpret_cast<void*>(PythonBlock::let_go)},
+                           {0, nullptr}};
 
 /// Runs in slices so that Ctrl-C is seen; the interpreter is free meanwhile.
 Stop run(Loop& loop, std::int64_t ticks) {
@@ -85,7 +100,7 @@ void bind_engine(nb::module_& m) {
           },
           "t"_a, "u"_a, "One step outside a loop: the outputs for the inputs u at time t.");
 
-  nb::class_<PythonBlock, Block>(m, "PythonBlock")
+  nb::class_<PythonBlock, Block>(m, "PythonBlock", nb::type_slots(collected))
       .def(nb::init<nb::callable, int, int>(), "function"_a, "n_in"_a, "n_out"_a,
            nb::sig("def __init__(self, function: object, n_in: int, n_out: int) -> None"))
       .def_prop_ro("message", &PythonBlock::message);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -201,3 +202,19 @@ def test_ode_keeps_its_function_alive() -> None:
     del ramp
     gc.collect()
     np.testing.assert_allclose(drive(block, np.zeros((3, 0)), 0.5)[:, 0], [0.0, 0.5, 1.0])
+
+
+def test_a_python_block_goes_with_the_object_whose_method_it_calls() -> None:
+    class Owner:
+        def __init__(self) -> None:
+            self.block = PythonBlock(self.step, n_in=0, n_out=1)
+
+        def step(self, t: float, u: object) -> list[float]:
+            return [t]
+
+    owner = Owner()
+    assert owner.block.step(2.0, np.empty(0)) == [2.0]
+    gone = weakref.ref(owner)
+    del owner
+    gc.collect()
+    assert gone() is None
