@@ -109,6 +109,8 @@ class Substructure(ABC):
         step = positive(dt, "dt", self.of)
         one_of(update, "update", self.of, ("end", "start"))
         one_of(hold, "hold", self.of, ("zoh", "foh"))
+        for name in fresh:
+            one_of(name, "fresh", self.of, tuple(port.name for port in self.inputs))
         return self._block(step, self.parameter_values(parameters), Reading(update, hold, frozenset(fresh)))
 
     def simulate(

@@ -21,6 +21,6 @@ def motorcycle_ecvt(rate: float) -> PhysicalSide:
         loop.signal(name, unit=unit)
     loop.add("draws", redrawn(1), outputs=["a0"])
     loop.add("motor", motor().block(dt=dt, update="start"), inputs=["command", "a0"], outputs=["torque"])
-    driven = ecvt().block(dt=dt, update="start", fresh=["torque"])
+    driven = ecvt().block(dt=dt, update="start", fresh=["tau_en"])
     loop.add("ecvt", driven, inputs=["torque", "w_vd"], outputs=["w_en", "tau_vd"])
     return PhysicalSide(loop, ("command", "w_vd"), ("torque", "w_en", "tau_vd"))

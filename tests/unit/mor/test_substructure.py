@@ -199,6 +199,7 @@ def test_initial_state_may_follow_the_parameters() -> None:
             lambda s: s.simulate(np.ones(3), dt=DT, parameters={"q": 1.0}),
             "Parameter 'q' of substructure 'mass' is unknown",
         ),
+        (lambda s: s.block(dt=DT, fresh=["q"]), "fresh of substructure 'mass' must be one of 'force', got 'q'"),
         (lambda s: s.renamed("m", {"q": "r"}), "Port 'q' of substructure 'mass' is unknown; it has force"),
         (
             lambda s: s.simulate(Trajectory([0.0, 1.0], [0.0, 1.0], {"force": "kN"}), dt=DT),
