@@ -97,6 +97,9 @@ class AdaptiveMpc(_core.AdaptiveMpc):
     white noise with `disturbance_gain` (default `dt`); `process_variance` of noise on the input, `noise_variance` of
     the measured output. Inputs: reference (1, or P with preview), measured. Outputs: command, iterations and status
     of the quadratic programme, the na + nb parameters in use, trace of their covariance.
+
+    With `largest_age` the age of the measurement in ticks (`rig.age`) is a further input. One that is older is not
+    used: the model stands in for it and nothing is learnt, because a late answer looks like another plant.
     """
 
     def __init__(
@@ -108,6 +111,7 @@ class AdaptiveMpc(_core.AdaptiveMpc):
         process_variance: float = 1.0,
         disturbance_gain: float | None = None,
         noise_variance: float = 1.0,
+        largest_age: float | None = None,
     ) -> None:
         of = "AdaptiveMpc"
         self.identification, self.horizon = identification, horizon
@@ -119,8 +123,15 @@ class AdaptiveMpc(_core.AdaptiveMpc):
             positive(process_variance, "process_variance", of),
             gain,
             positive(noise_variance, "noise_variance", of),
+            -1.0 if largest_age is None else self._age(largest_age),
             period,
         )
+
+    @staticmethod
+    def _age(largest: float) -> float:
+        if not 0.0 <= largest < np.inf:
+            raise ConfigError(f"largest_age of AdaptiveMpc must be a number of ticks from 0 on, got {largest!r}.")
+        return float(largest)
 
     @property
     def n_parameters(self) -> int:

@@ -46,18 +46,14 @@ TORQUE_RATE = 95_000.0
 """Of the command in Nm/s: 38 Nm in a control interval of 0.4 ms."""
 
 
-WARM_UP = 1.0
-"""Seconds before tracking is judged."""
-
-
 def numerical_side(rate: float, loaded: LoadedBundle, kind: str, rig: UdpRig) -> Loop:
     """Return the loop: sensors, driver, body, reduced brakes, engine, adaptive MPC, monitor, drive.
 
-    The monitor trips when the motor is far from its target for long, when the rig is silent, or when a speed leaves its
-    range; the command stays within its limits whatever the controller wants.
+    The monitor trips when the motor is far from its target for long, or very far for a few ms, when the rig is silent,
+    or when a speed leaves its range; the command stays within its limits whatever the controller wants.
     """
     dt, loop = 1.0 / rate, Loop(rate)
-    extrapolator, control = controller("adaptive", {"design": "noisy", "noise": 0.0})
+    extrapolator, control = controller("adaptive", {"design": "noisy", "noise": 0.0}, largest_age=0.0)
     ahead = [f"ahead{i}" for i in range(extrapolator.n_out)]
     extra = ["iterations", "status", "a1", "a2", "b1", "b2", "trace"]
     for name in ("torque", "tau_vd", "tau_rw", "tau_fw", "target", "wanted", *ahead):
@@ -83,13 +79,14 @@ def numerical_side(rate: float, loaded: LoadedBundle, kind: str, rig: UdpRig) ->
         loop.add(f"{side}_brake", block, inputs=["F_br", f"w_{WHEELS[side]}"], outputs=[f"tau_{WHEELS[side]}"])
     loop.add("engine", engine().block(dt=dt), inputs=["thr", "w_en"], outputs=["target"])
     loop.add("extrapolator", extrapolator, inputs=["target"], outputs=ahead)
-    loop.add("controller", control, inputs=[*ahead, "torque"], outputs=["wanted", *extra], every=EVERY)
+    loop.add("controller", control, inputs=[*ahead, "torque", "rig.age"], outputs=["wanted", *extra], every=EVERY)
     commands = [
         Command("wanted", "command", -TORQUE_LIMIT, TORQUE_LIMIT, TORQUE_RATE),
         Command("w_vd", "w_vd_sent", -500.0, 6000.0, 2e5),
     ]
     rules = [
         Rule("tracking", "torque", -15.0, 15.0, "trip", "difference", "target", ticks=round(0.2 * rate)),
+        Rule("shaking", "torque", -40.0, 40.0, "trip", "difference", "target", ticks=round(0.005 * rate)),
         Rule.stale("silent rig", "rig.age", round(0.1 * rate)),
         Rule("overspeed", "v", -2.0, 40.0, "trip"),
     ]
@@ -147,8 +144,7 @@ def run(settings: Settings, folder: Path) -> dict[str, Any]:
 
 
 def _results(settings: Settings, place: Path, record: Record, tripped: bool) -> dict[str, Any]:
-    # The first second belongs to arming and soft start: the engine model wakes up before the rig has answered.
-    running = (record.time >= WARM_UP) & (record.time < settings.run.seconds)
+    running = record.time < settings.run.seconds  # after that the soft stop
     target, torque = record["target"][running], record["torque"][running]
     every = 10
     Trajectory(

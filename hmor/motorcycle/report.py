@@ -237,8 +237,7 @@ def _real_time(page: Page, place: Path, folder: Path, run: Mapping[str, Any]) ->
     page.heading("Against the clock, beside a rig")
     page.text(
         f"The reduced hybrid model at {run['rate_hz']:g} Hz for {run['seconds']:g} s under adaptive MPC and a monitor; "
-        "the motor and the transmission are a rig in another process behind UDP on this machine. Tracking is judged "
-        "after the first second (arming and soft start). The run "
+        "the motor and the transmission are a rig in another process behind UDP on this machine. The run "
         f"{'tripped: ' if run['tripped'] else ''}{run['ended']}."
     )
     metrics = run["tracking"] or dict.fromkeys(("J1", "J2", "J3"), float("nan"))

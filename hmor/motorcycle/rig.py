@@ -5,6 +5,7 @@ from __future__ import annotations
 from hmor.rigs import PhysicalSide
 from hmor.studies.motorcycle_ampc import motor, redrawn
 from mor.models.motorcycle import ecvt
+from mor.models.motorcycle.ecvt import IDLE
 from rt_runtime import Loop
 
 
@@ -17,8 +18,9 @@ def motorcycle_ecvt(rate: float) -> PhysicalSide:
     loop, dt = Loop(rate), 1.0 / rate
     loop.constant("command", 0.0, unit="Nm")
     loop.constant("w_vd", 0.0, unit="rpm")
-    for name, unit in {"a0": "1/s2", "torque": "Nm", "w_en": "rpm", "tau_vd": "Nm"}.items():
+    for name, unit in {"a0": "1/s2", "torque": "Nm", "tau_vd": "Nm"}.items():
         loop.signal(name, unit=unit)
+    loop.signal("w_en", unit="rpm", initial=IDLE)  # what it says of itself before the first command
     loop.add("draws", redrawn(1), outputs=["a0"])
     loop.add("motor", motor().block(dt=dt, update="start"), inputs=["command", "a0"], outputs=["torque"])
     driven = ecvt().block(dt=dt, update="start", fresh=["tau_en"])

@@ -110,10 +110,13 @@ def design_of(settings: Mapping[str, Any]) -> Design:
     return replace(DESIGNS[name], **given)
 
 
-def controller(kind: str, settings: Mapping[str, Any]) -> tuple[Extrapolator, Mpc | AdaptiveMpc]:
+def controller(
+    kind: str, settings: Mapping[str, Any], largest_age: float | None = None
+) -> tuple[Extrapolator, Mpc | AdaptiveMpc]:
     """Return the extrapolator of the target and the controller, adaptive or plain.
 
-    With `preview` (default) the target is extrapolated to each step of the horizon, else held as published.
+    With `preview` (default) the target is extrapolated to each step of the horizon, else held as published. With
+    `largest_age` the adaptive one also takes the age of the measurement and leaves older ones aside.
     """
     dt = EVERY / RATE
     design = design_of(settings)
@@ -142,7 +145,9 @@ def controller(kind: str, settings: Mapping[str, Any]) -> tuple[Extrapolator, Mp
         noise_variance=design.parameter_noise,
         excitation=0.05,
     )
-    return extrapolator, AdaptiveMpc(identification, horizon, dt=dt, noise_variance=design.noise_variance)
+    return extrapolator, AdaptiveMpc(
+        identification, horizon, dt=dt, noise_variance=design.noise_variance, largest_age=largest_age
+    )
 
 
 def build(

@@ -116,8 +116,10 @@ int main() {
   rules.lower = {-2.5, 0.5, -1.0, -1.0};
   rules.upper = {-1.5, 1.5, 1.0, 1.0};
   rules.drift = {1.0, 1.0, 1.0, 1.0};
-  AdaptiveMpc adaptive(2, 2, rules, horizon(1e-3, false), 1.0, 4e-4, 1.0, 4e-4);
+  AdaptiveMpc adaptive(2, 2, rules, horizon(1e-3, false), 1.0, 4e-4, 1.0, -1.0, 4e-4);
   run(adaptive, small, "adaptive mpc");
+  AdaptiveMpc forgiving(2, 2, rules, horizon(1e-3, false), 1.0, 4e-4, 1.0, 0.05, 4e-4);
+  run(forgiving, small, "adaptive mpc with late measurements");
 
   KalmanFilter kalman(drive.a, drive.b, drive.c, drive.gain, 1e-3);
   run(kalman, wave, "kalman filter");

@@ -94,7 +94,7 @@ class NumpyAdaptiveMpc:
         self.dt, self.noise, self.steps, self.moves, self.wy, self.wu = dt, noise, steps, moves, wy, wu
         self.bounds, self.move, self.preview = bounds, move, preview
         n = max(self.na, self.nb)
-        self.x, self.u = np.zeros(n + 1), 0.0
+        self.x, self.u, self.since_gap = np.zeros(n + 1), 0.0, self.na
         self.S = np.zeros((n + 1, n + 1)) if start_covariance is None else start_covariance
         if start_covariance is None:
             for _ in range(100_000):
@@ -132,10 +132,18 @@ class NumpyAdaptiveMpc:
         self.S = a @ (self.S - gain @ c @ self.S) @ a.T + q
         return gain[:, 0]
 
-    def step(self, reference: Floats, y: float) -> float:
-        self._identify(y)
+    def step(self, reference: Floats, y: float, known: bool = True) -> float:
+        y = y if known else self.x[0] + self.x[-1]
+        self.since_gap = self.since_gap + 1 if known else 0
+        if self.since_gap > self.na:
+            self._identify(y)
         a, b, c = self._realise()
-        gain = self._kalman(a, b, c)
+        if known:
+            gain = self._kalman(a, b, c)
+        else:
+            gain, q = np.zeros(len(a)), b @ b.T
+            q[-1, -1] += self.dt**2
+            self.S = a @ self.S @ a.T + q
         x = self.x + gain * (y - (c @ self.x)[0])
         phi, s, theta = predictions(a, b, c, self.steps, self.moves)
         r = reference if self.preview else np.full(self.steps, reference[0])

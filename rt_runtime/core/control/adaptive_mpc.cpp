@@ -9,8 +9,8 @@ constexpr int most_riccati_steps = 200000;
 }
 
 AdaptiveMpc::AdaptiveMpc(int poles, int zeros, const ArxRules& rules, const Horizon& horizon, double process_variance,
-                         double disturbance_gain, double noise_variance, double period)
-    : Block((horizon.preview ? horizon.prediction : 1) + 1, 4 + poles + zeros, std::max(poles, zeros) + 1, period),
+                         double disturbance_gain, double noise_variance, double largest_age, double period)
+    : Block((horizon.preview ? horizon.prediction : 1) + (largest_age < 0.0 ? 1 : 2), 4 + poles + zeros, std::max(poles, zeros) + 1, period),
       arx_(poles, zeros, rules),
       bounds_(horizon, 1),
       qp_(1, horizon.control, horizon.max_iterations),
@@ -21,6 +21,7 @@ AdaptiveMpc::AdaptiveMpc(int poles, int zeros, const ArxRules& rules, const Hori
       process_variance_(process_variance),
       disturbance_gain_(disturbance_gain),
       noise_variance_(noise_variance),
+      largest_age_(largest_age),
       covariance_(n_ + 1, n_ + 1),
       product_(n_ + 1, n_ + 1),
       hessian_(moves_, moves_) {
@@ -57,6 +58,7 @@ void AdaptiveMpc::reset() noexcept {
   std::fill(x_.begin(), x_.end(), 0.0);
   std::copy(settled_.data(), settled_.data() + settled_.ld() * settled_.cols(), covariance_.data());
   u_ = 0.0;
+  unlearnt_ = 0;
   stale_ = true;
 }
 
@@ -68,10 +70,14 @@ void AdaptiveMpc::advance(double* x, double u) const noexcept {
 }
 
 void AdaptiveMpc::step(double, const double* in, double* out) noexcept {
-  const double y = in[references_];
-  if (arx_.update(y)) stale_ = true;
+  const bool known = largest_age_ < 0.0 || in[references_ + 1] <= largest_age_;
+  const double y = known ? in[references_] : x_[0] + x_[n_];
+  unlearnt_ = known ? unlearnt_ : arx_.poles() + 1;
+  if (unlearnt_ > 0) --unlearnt_;
+  else if (arx_.update(y)) stale_ = true;
   if (stale_) realise();
-  estimate(y);
+  if (known) estimate(y);
+  else advance_covariance();
   predict(in);
   bounds_.update(&u_);
   QpResult result{QpStatus::infeasible, 0};

@@ -20,13 +20,17 @@ namespace hmor {
 ///                   H_jl = H_{j+1,l+1} + w_y^2 s_{P-j} s_{P-l}
 ///   5. optimise     MoveQp, apply the first move
 ///
+/// With a largest age, a measurement older than that (a rig that answers late) is not used: the model says what y is,
+/// P grows, and nothing is learnt from it or from the n_a measurements after it, whose regressors it is part of.
+///
 /// Everything is rebuilt in memory that was allocated by the constructor. Inputs: reference (1, or P with preview),
-/// measured (1). Outputs: command, iterations, status, theta (na + nb), trace of the covariance of theta.
+/// measured (1), with a largest age also the age of the measurement. Outputs: command, iterations, status, theta (na + nb), trace of the covariance of theta.
 class AdaptiveMpc final : public Block {
  public:
-  /// Outside the loop. process_variance q of noise on the input, disturbance_gain b_d, noise_variance R of y.
+  /// Outside the loop. process_variance q of noise on the input, disturbance_gain b_d, noise_variance R of y; largest_age
+  /// is negative when the age is no input.
   AdaptiveMpc(int poles, int zeros, const ArxRules& rules, const Horizon& horizon, double process_variance,
-              double disturbance_gain, double noise_variance, double period);
+              double disturbance_gain, double noise_variance, double largest_age, double period);
 
   void step(double t, const double* in, double* out) noexcept override;
   void reset() noexcept override;
@@ -47,7 +51,7 @@ class AdaptiveMpc final : public Block {
   MoveBounds bounds_;
   MoveQp qp_;
   int n_, steps_, moves_, references_;  // n_ states of the plant model
-  double output_weight_, move_weight_, process_variance_, disturbance_gain_, noise_variance_;
+  double output_weight_, move_weight_, process_variance_, disturbance_gain_, noise_variance_, largest_age_;
   std::vector<double> a_, b_;           // padded to n_
   std::vector<double> x_;               // n_ + 1, the last one is the disturbance
   Matrix covariance_, product_;
@@ -56,6 +60,7 @@ class AdaptiveMpc final : public Block {
   std::vector<double> free_, response_, trial_, linear_;
   Matrix hessian_;
   double u_ = 0.0;
+  int unlearnt_ = 0;                    // measurements to come that nothing is learnt from
   bool stale_ = true;                   // H belongs to an older model
 };
 

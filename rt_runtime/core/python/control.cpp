@@ -131,7 +131,7 @@ void bind_control(nb::module_& m) {
           [](AdaptiveMpc* self, int poles, int zeros, const Array2& per_parameter, double forgetting, double covariance,
              double covariance_cap, double parameter_noise, double excitation, double pole_radius, int prediction,
              int control, const Array1& output_weight, const Array2& per_input, bool preview, int max_iterations,
-             double process_variance, double disturbance_gain, double noise_variance, double period) {
+             double process_variance, double disturbance_gain, double noise_variance, double largest_age, double period) {
             if (per_parameter.shape(0) != 4) throw std::invalid_argument("per_parameter must have 4 rows.");
             const auto row = [&](std::size_t i) {
               const double* first = per_parameter.data() + i * per_parameter.shape(1);
@@ -141,12 +141,12 @@ void bind_control(nb::module_& m) {
                                  covariance_cap, parameter_noise, excitation, pole_radius};
             new (self) AdaptiveMpc(poles, zeros, rules,
                                    to_horizon(prediction, control, output_weight, per_input, preview, max_iterations),
-                                   process_variance, disturbance_gain, noise_variance, period);
+                                   process_variance, disturbance_gain, noise_variance, largest_age, period);
           },
           "poles"_a, "zeros"_a, "per_parameter"_a, "forgetting"_a, "covariance"_a, "covariance_cap"_a,
           "parameter_noise"_a, "excitation"_a, "pole_radius"_a, "prediction"_a, "control"_a, "output_weight"_a,
           "per_input"_a, "preview"_a, "max_iterations"_a, "process_variance"_a, "disturbance_gain"_a,
-          "noise_variance"_a, "period"_a)
+          "noise_variance"_a, "largest_age"_a, "period"_a)
       .def_prop_ro(
           "gain",
           [](const AdaptiveMpc& mpc) { return to_numpy(mpc.gain(), {static_cast<std::size_t>(mpc.n_state())}); },

@@ -118,6 +118,12 @@ def test_identification(change: dict, message: str) -> None:
         AdaptiveMpc(Identification(**({"a": [-0.9], "b": [0.1, 0.0]} | change)), Horizon(**GOOD), dt=DT)
 
 
+@pytest.mark.parametrize("age", [-1.0, float("nan"), float("inf")])
+def test_largest_age(age: float) -> None:
+    with pytest.raises(ConfigError, match=r"largest_age of AdaptiveMpc must be a number of ticks from 0 on, got"):
+        AdaptiveMpc(Identification([-0.9], [0.1]), Horizon(**GOOD), dt=DT, largest_age=age)
+
+
 def test_extrapolator() -> None:
     with pytest.raises(ConfigError, match=r"order of Extrapolator must be 1 to 4, got 5"):
         Extrapolator(order=5, spacing=1, leads=1.0)

@@ -231,6 +231,39 @@ def test_adaptive_mpc_agrees_with_its_twin(move: float, forgetting: float) -> No
     assert 1 + out[3] + out[4] == pytest.approx(1 + sum(arx(4000.0, dt)[0]), rel=0.01)
 
 
+def late_answers(k: int) -> float:
+    """Age of the measurement: 1 tick at most, but for two gaps."""
+    return 30.0 if 150 <= k < 175 or k == 260 else float(k % 2)
+
+
+def test_adaptive_mpc_leaves_late_measurements_aside() -> None:
+    dt = 1 / 2500
+    a, b = arx(5657.0, dt)
+    rules = {"drift": 1e-6, "covariance": 1e-2, "spread": 0.5, "excitation": 0.05}
+    horizon = Horizon(10, output_weight=5.204, move_weight=0.096, bounds=(-20, 20))
+    identification = Identification(a, b, **rules, covariance_cap=1.0, noise_variance=1e-4)
+    block = AdaptiveMpc(identification, horizon, dt=dt, noise_variance=1e-2, largest_age=1.0)
+    assert block.n_in == 3
+    reference = twin.NumpyAdaptiveMpc(
+        a, b, dt=dt, steps=10, moves=10, wy=5.204, wu=0.096, bounds=(-20, 20), cap=1.0, parameter_noise=1e-4,
+        noise=1e-2, **rules,
+    )  # fmt: skip
+    plant = TransferFunction([4000.0], [1.0, 78.62, 4000.0]).discretise(dt)
+    x, before = np.zeros(2), np.zeros(4)
+    for k in range(400):
+        age = late_answers(k)
+        y = float((plant.C @ x)[0]) if age <= 1.0 else 1e3 * np.sin(k)  # what is too old may be anything
+        r = 5.0 * np.sin(0.02 * k) if k > 20 else 0.0
+        out = block.step(k * dt, np.array([r, y, age]))
+        assert out[0] == pytest.approx(reference.step(np.array([r]), y, known=age <= 1.0), abs=2e-5)
+        np.testing.assert_allclose(out[3:7], reference.used, rtol=1e-6, atol=1e-8)
+        if 150 <= k < 177 or 260 <= k < 263:
+            np.testing.assert_array_equal(out[3:7], before)
+        before = out[3:7].copy()
+        x = plant.A @ x + plant.B[:, 0] * out[0]
+    assert float((plant.C @ x)[0]) == pytest.approx(r, abs=0.1)
+
+
 def test_adaptive_gain_starts_at_the_steady_state_of_its_model() -> None:
     dt = 1 / 2500
     a, b = arx(5657.0, dt)
