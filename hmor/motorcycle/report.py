@@ -123,7 +123,8 @@ def _hybrids(page: Page, place: Path, means: Mapping[str, Trajectory], simulated
     page.text(
         "NRMSE in percent of the mean history over all prototypes against the full-order hybrid model, beside the "
         "values published for memoryless brakes on another full-order model (Tsokanas, 2021). The physics differs, so "
-        "these are marks to beat, not values to hit."
+        "these are marks to beat, not values to hit. With closed throttle the transmission freewheels: engine and "
+        "drive torque do not feel the brakes, and static brakes give none before the lever is pulled."
     )
     for kinds, published in ((("ffnn", "pce", "mixed"), True), (("ffnn_memory", "pce_memory", "mixed_memory"), False)):
         shown = [kind for kind in kinds if kind in errors]
