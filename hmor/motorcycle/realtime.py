@@ -17,7 +17,7 @@ from hmor.commands.rig import new_key
 from hmor.motorcycle.rom import reduced_brake, study_bundle
 from hmor.motorcycle.settings import SIDES, Settings
 from hmor.run_section import read_key
-from hmor.studies.motorcycle_ampc import EVERY, controller
+from hmor.studies.motorcycle_ampc import EVERY, RATE, controller
 from mor import Trajectory, tracking
 from mor.models.motorcycle import body, engine, scenario
 from rt_runtime import (
@@ -37,6 +37,7 @@ from rt_runtime import (
     previous,
     protect,
 )
+from rt_runtime.errors import ConfigError
 
 WHEELS = {"rear": "rw", "front": "fw"}
 TORQUE_LIMIT = 200.0
@@ -122,6 +123,11 @@ def rig_process(rate: float, key_file: Path) -> Iterator[int]:
 
 def run(settings: Settings, folder: Path) -> dict[str, Any]:
     """Run the test against the clock, keep its record in run/, return tracking and timing."""
+    if abs(settings.run.rate / RATE - 1.0) > 1e-9:
+        raise ConfigError(
+            f"run.rate of study '{settings.study.name}' must be {RATE:g} Hz to run, as its controller is made for, "
+            f"got {settings.run.rate:g} Hz; change it and simulate.step."
+        )
     loaded = study_bundle(settings, folder)
     place = folder / "run"
     shutil.rmtree(place, ignore_errors=True)

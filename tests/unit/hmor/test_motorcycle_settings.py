@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hmor.motorcycle.page import Page
+from hmor.motorcycle.realtime import run
 from hmor.motorcycle.settings import BUILT_IN, CONTROL_STEP, load_settings
 from hmor.pipelines import find_pipeline
 from hmor.studies.motorcycle_ampc import RATE
@@ -119,3 +120,12 @@ def test_a_page_escapes_what_it_is_given(tmp_path: Path) -> None:
     assert 'class="good"' in text
     assert "data:image/png;base64,cG5n" in text
     assert "http" not in text
+
+
+def test_a_run_keeps_the_rate_of_its_controller(tmp_path: Path) -> None:
+    text = BUILT_IN.read_text().replace("step = 0.0001", "step = 0.0002").replace("rate = 10000.0", "rate = 5000.0")
+    path = tmp_path / "study.toml"
+    path.write_text(text.replace("controlled = true", "controlled = false"))
+    with pytest.raises(ConfigError, match=r"run\.rate of study 'motorcycle_brakes' must be 10000 Hz to run, .* got 5000"):
+        run(load_settings(path), tmp_path)
+    assert not (tmp_path / "run").exists()
