@@ -152,12 +152,58 @@ class _Compiler:
             out = self.room(argument.shape)
             self.step("unary", function, argument.ravel().tolist(), int(out.flat[0]))
             return out
+        for pattern in (self._clip, self._standard):
+            out = pattern(node)
+            if out is not None:
+                return out
         result = self.places(node.input[0])
         for name in node.input[1:]:
             a, b = np.broadcast_arrays(result, self.places(name))
             result = self.room(a.shape)
             self.step("binary", BINARY[operator], a.ravel().tolist(), b.ravel().tolist(), int(result.flat[0]))
         return result
+
+    def _by_constant(self, name: str, operator: str, inner: bool = True) -> tuple[str, NDArray[Any]] | None:
+        """Return x and c when `name` is operator(x, c), c of the file and nobody else needs the result; else None."""
+        node = self.nodes.get(name)
+        if node is None or node.op_type != operator or len(node.input) != 2 or node.input[1] not in self.constants:
+            return None
+        if inner and (self.uses.get(name, 0) != 1 or name in self.tensors):
+            return None
+        return node.input[0], np.asarray(self.constants[node.input[1]], dtype=np.float64)
+
+    def _clip(self, node: Any) -> Places | None:
+        """Min(Max(Div(x, divisor), lower), upper) as one step, each of the three or not, but not all; or None."""
+        name, divisor, own = node.output[0], np.ones(1), False
+        found: dict[str, Any] = {"Max": -np.inf, "Min": np.inf}
+        for operator in ("Min", "Max"):
+            if part := self._by_constant(name, operator, inner=own):
+                (name, found[operator]), own = part, True
+        if not own:
+            return None
+        if part := self._by_constant(name, "Div"):
+            name, divisor = part
+        x = self.places(name)
+        if any(np.broadcast_shapes(x.shape, np.shape(c)) != x.shape for c in (divisor, *found.values())):
+            return None
+        out = self.room(x.shape)
+        numbers = [np.broadcast_to(c, x.shape).ravel().tolist() for c in (divisor, found["Max"], found["Min"])]
+        self.step("clip", x.ravel().tolist(), *numbers, int(out.flat[0]))
+        return out
+
+    def _standard(self, node: Any) -> Places | None:
+        """Div(Sub(x, mean), divisor) as one step, or None."""
+        outer = self._by_constant(node.output[0], "Div", inner=False)
+        inner = self._by_constant(outer[0], "Sub") if outer else None
+        if outer is None or inner is None:
+            return None
+        x = self.places(inner[0])
+        if any(np.broadcast_shapes(x.shape, c.shape) != x.shape for c in (inner[1], outer[1])):
+            return None
+        out = self.room(x.shape)
+        numbers = [np.broadcast_to(c, x.shape).ravel().tolist() for c in (inner[1], outer[1])]
+        self.step("standard", x.ravel().tolist(), *numbers, int(out.flat[0]))
+        return out
 
     def _softplus_argument(self, node: Any) -> str | None:
         """Return a of Add(Relu(a), Log(Add(Exp(Neg(Abs(a))), 1))), or None for any other node."""

@@ -5,11 +5,12 @@ namespace hmor {
 /// Activations of networks, four numbers at a time, with the same bits on every host (the C library's differ from
 /// release to release). Both are within 2 units in the last place; a nan stays one. x and r may be the same.
 ///
-///   exp(x)   = 2^n exp(g), n = round(x / ln 2), |g| <= ln(2)/2, by a rational function of degree (3, 3) in g
+///   exp(x)   = 2^n (q + p) / (q - p), n = round(x / ln 2), p and q polynomials in g = x - n ln 2
 ///   tanh(x)  = x + x^3 P(x^2) / Q(x^2) for |x| < 0.625, else sign(x) (1 - 2 / (exp(2 |x|) + 1))
 ///   sigmoid  = 1 / (1 + exp(-x))
 ///
-/// with the coefficients of Moshier's Cephes library.
+/// with the coefficients of Moshier's Cephes library; the fractions of tanh are drawn together, so that it takes one
+/// division.
 using Elementwise = void (*)(const double* x, double* r, int n) noexcept;
 
 /// In the loop. r_i = tanh(x_i).

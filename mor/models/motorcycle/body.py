@@ -135,8 +135,8 @@ def _system() -> OdeSystem:
     def body_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
         K_rt, Z_rt, K_ft, Z_ft, K_rs, Z_rs, K_fs, Z_fs = p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]
         b_r, b_f, H, r_r, r_f, i_f, k_x, d_x, c_rr = p[11], p[12], p[13], p[15], p[16], p[19], p[21], p[22], p[24]
-        drag, a, load_r, load_f, sunk_r, sunk_f, per_M, per_M_b, per_J_b = (
-            p[26], p[27], p[31], p[32], p[33], p[34], p[35], p[36], p[37],
+        v_e, drag, a, load_r, load_f, sunk_r, sunk_f, per_M, per_M_b, per_J_b = (
+            p[25], p[26], p[27], p[31], p[32], p[33], p[34], p[35], p[36], p[37],
         )  # fmt: skip
         per_m_r, per_m_f, per_I_r, per_I_f, per_d_1, per_N_1 = p[38], p[39], p[40], p[41], p[42], p[43]
         per_T_u, per_sigma, grip, per_v_e, wave, ahead_cos, ahead_sin = (
@@ -162,7 +162,11 @@ def _system() -> OdeSystem:
         u_f_rate = g_f * slip_f - (grip * abs(slip_f) + relax + (1.0 - g_f) * per_T_u) * x[13]
         X_r = N_r * (k_x * x[12] + d_x * u_r_rate)
         X_f = N_f * (k_x * x[13] + d_x * u_f_rate)
-        rolling = c_rr * tanh(v * per_v_e)
+        rolling = c_rr
+        if abs(v) < 20.0 * v_e:  # else the tanh is 1
+            rolling = c_rr * tanh(abs(v) * per_v_e)
+        if v < 0.0:
+            rolling = -rolling
         dx[0] = v
         dx[1] = (X_r + X_f - N_r * slope_r - N_f * slope_f - drag * v * abs(v)) * per_M
         dx[2] = x[3]

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from math import tanh
+from math import exp
 
 import numpy as np
 
@@ -44,15 +44,23 @@ IDLE = 15000.0 / 11.0
 
 def ecvt_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
     """Right-hand side: engine torque and output shaft speed in rpm in; engine speed in rpm and output torque out."""
+    per_J_p, per_w_0, per_T_s = p[9], p[10], p[11]
     w_en, i = x[0], x[1]
     n_en = w_en * 9.549296585513721
-    capacity = p[1] * max(0.0, n_en * n_en - p[2] * p[2])
-    torque = capacity * max(0.0, tanh((w_en - i * u[1] * 0.10471975511965977) / p[3]))
+    slip = w_en - i * u[1] * 0.10471975511965977
+    torque = 0.0
+    if slip > 0.0 and n_en > p[2]:  # closed and driving; open or overrun it costs nothing
+        e = exp(-2.0 * slip * per_w_0)  # tanh by one exponential
+        torque = p[1] * (n_en * n_en - p[2] * p[2]) * (1.0 - e) / (1.0 + e)
     target = min(max(p[4] / max(u[1], 1.0), p[5]), p[6])
-    dx[0] = (u[0] - torque) / p[0]
-    dx[1] = (target - i) / p[7]
+    dx[0] = (u[0] - torque) * per_J_p
+    dx[1] = (target - i) * per_T_s
     y[0] = n_en
     y[1] = p[8] * i * torque
+
+
+def _derived(p: Mapping[str, float]) -> dict[str, float]:
+    return {"per_J_p": 1 / p["J_p"], "per_w_0": 1 / p["w_0"], "per_T_s": 1 / p["T_s"]}
 
 
 @cache
@@ -63,6 +71,7 @@ def _system() -> OdeSystem:
         outputs={"w_en": "rpm", "tau_vd": "Nm"},
         parameters=PARAMETERS,
         initial={"w_en": IDLE * np.pi / 30, "ratio": 2.8},
+        derived=_derived,
         name="ecvt",
     )(ecvt_rhs)
 

@@ -42,11 +42,15 @@ def engine_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats)
     n_c = w_c * 9.549296585513721
     slip = w_c - u[1] * 0.10471975511965977
     torque = p[8] * twist + p[9] * slip
-    off = (n_c - p[3]) / p[4]
+    off = (n_c - p[3]) * p[10]  # times 1 / n_w
     burnt = u[0] * p[2] * max(0.0, 1.0 - off * off) + min(max(p[5] * (p[6] - n_c), 0.0), p[7])
-    dx[0] = (burnt - p[1] * n_c - torque) / p[0]
+    dx[0] = (burnt - p[1] * n_c - torque) * p[11]  # times 1 / J
     dx[1] = slip
     y[0] = torque
+
+
+def _derived(p: Mapping[str, float]) -> dict[str, float]:
+    return {"per_n_w": 1 / p["n_w"], "per_J": 1 / p["J"]}
 
 
 @cache
@@ -56,6 +60,7 @@ def _system() -> OdeSystem:
         inputs={"thr": "", "w_en": "rpm"},
         outputs={"tau_en": "Nm"},
         parameters=PARAMETERS,
+        derived=_derived,
         name="engine",
     )(engine_rhs)
 

@@ -30,8 +30,11 @@ class AdamsBashforth final : public Integrator {
     has_past_ = false;
   }
 
+  void step(double t, const double* in, double* out) noexcept override;
+
  private:
-  void substep(double t, double h, double* y) noexcept override;
+  friend class Integrator;
+  void substep(double t, double h, double* y) noexcept;
 
   std::vector<double> k_, before_, trial_;
   bool has_past_ = false;

@@ -28,8 +28,9 @@ enum class Hold {
 };
 
 /// Ordinary differential equation dx/dt = f(t, x, u), y = g(t, x, u), stepped in n sub-steps of h = period / n.
-/// What happens in a sub-step is the method's; the order of output and advance and the inputs in between stand here.
-/// A system without states is a static map y = g(t, u): one evaluation a tick.
+/// What happens in a sub-step is the method's, `substep(t, h, y)`: x_ at t -> x_ at t + h, the outputs at t go to y; the
+/// order of output and advance and the inputs in between stand here. A system without states is a static map y = g(t, u):
+/// one evaluation a tick.
 class Integrator : public Block {
  public:
   /// Outside the loop. `initial` has n_state numbers, `parameters` are passed on to f as they are. With Update::start and
@@ -37,15 +38,42 @@ class Integrator : public Block {
   Integrator(Equations model, int n_in, int n_out, std::vector<double> initial, std::vector<double> parameters,
              double period, int substeps, Hold hold, Update update, std::vector<int> fresh = {});
 
-  void step(double t, const double* in, double* out) noexcept final;
   void reset() noexcept override;
 
   /// In the loop. The state, n_state numbers.
   const double* state() const noexcept { return x_.data(); }
 
  protected:
-  /// In the loop. x_ at t -> x_ at t + h; the outputs at t go to y.
-  virtual void substep(double t, double h, double* y) noexcept = 0;
+  /// In the loop. The step of a block whose method is `method`; known at compile time, it costs no call.
+  template <class Method>
+  void step_by(Method& method, double t, const double* in, double* out) noexcept {
+    u_ = in;
+    if (n_state() == 0) {
+      evaluate(t, x_.data(), k_.data(), out);
+      return;
+    }
+    if (update_ == Update::end) {
+      advance(method, t, out);
+      return;
+    }
+    if (hold_ == Hold::first) {
+      for (int i = 0; i < n_in(); ++i) slope_[i] = in[i] - from_[i];
+      u_ = between_.data();
+    } else if (!fresh_.empty()) {
+      for (int i = 0; i < n_in(); ++i) between_[i] = in[i];
+      for (int i : fresh_) between_[i] = from_[i];
+      u_ = between_.data();
+    }
+    if (started_) advance(method, t - period(), scratch_.data());
+    started_ = true;
+    if (u_ != in)
+      for (int i = 0; i < n_in(); ++i) from_[i] = in[i];
+    u_ = in;
+    if (model_.g != nullptr)
+      model_.g(t, x_.data(), in, p_.data(), out);
+    else
+      evaluate(t, x_.data(), k_.data(), out);
+  }
 
   /// In the loop. Sets the input to its value after `fraction` (0 to 1) of the present sub-step.
   void input_at(double fraction) noexcept {
@@ -65,7 +93,16 @@ class Integrator : public Block {
   std::vector<double> x_;
 
  private:
-  void advance(double t, double* first_output) noexcept;
+  /// x(t) -> x(t + period); the outputs at the first stage, y(t), go to first_output.
+  template <class Method>
+  void advance(Method& method, double t, double* first_output) noexcept {
+    const double h = h_;
+    double* y = first_output;
+    for (present_ = 0; present_ < substeps_; ++present_) {
+      method.substep(t + present_ * h, h, y);
+      y = scratch_.data();
+    }
+  }
 
   Equations model_;
   std::vector<double> initial_, p_, k_, scratch_;
@@ -73,6 +110,7 @@ class Integrator : public Block {
   const double* u_ = nullptr;                   // the present input: between_, or what the block reads
   std::vector<int> fresh_;
   int substeps_, present_ = 0;
+  double h_;  // one sub-step
   Hold hold_;
   Update update_;
   bool started_ = false;

@@ -2,7 +2,7 @@
 
 namespace hmor {
 
-void Ode::substep(double t, double h, double* y) noexcept {
+inline void Ode::substep(double t, double h, double* y) noexcept {
   const int n = n_state();
   input_at(0.0);
   evaluate(t, x_.data(), k_.data(), y);
@@ -25,5 +25,7 @@ void Ode::substep(double t, double h, double* y) noexcept {
   evaluate(t + h, trial_.data(), k_.data(), scratch());
   for (int i = 0; i < n; ++i) x_[i] += h / 6.0 * (sum_[i] + k_[i]);
 }
+
+void Ode::step(double t, const double* in, double* out) noexcept { step_by(*this, t, in, out); }
 
 }  // namespace hmor

@@ -20,8 +20,11 @@ class Ode final : public Integrator {
         sum_(n_state() + 1),
         k_(n_state() + 1) {}
 
+  void step(double t, const double* in, double* out) noexcept override;
+
  private:
-  void substep(double t, double h, double* y) noexcept override;
+  friend class Integrator;
+  void substep(double t, double h, double* y) noexcept;
 
   std::vector<double> trial_, sum_, k_;
 };

@@ -22,6 +22,13 @@ inline void each(const double* x, double* r, int n, F f) noexcept {
   for (int i = 0; i < n; ++i) r[i] = f(x[i]);
 }
 
+/// sum_i a_i x_i over whole groups of four.
+inline double dot(const double* a, const double* x, int n) noexcept {
+  Four sum{};
+  for (int i = 0; i < n; i += 4) sum += *reinterpret_cast<const Four*>(a + i) * *reinterpret_cast<const Four*>(x + i);
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
 void apply(Unary function, const double* x, double* r, int n) noexcept {
   switch (function) {
     case Unary::none: each(x, r, n, [](double v) { return v; }); break;
@@ -39,16 +46,20 @@ void apply(Unary function, const double* x, double* r, int n) noexcept {
   }
 }
 
-double combine(Binary function, double a, double b) noexcept {
+template <typename F>
+inline void pairs(const double* array, const int* a, const int* b, double* r, int n, F f) noexcept {
+  for (int i = 0; i < n; ++i) r[i] = f(array[a[i]], array[b[i]]);
+}
+
+void combine(Binary function, const double* array, const int* a, const int* b, double* r, int n) noexcept {
   switch (function) {
-    case Binary::add: return a + b;
-    case Binary::sub: return a - b;
-    case Binary::mul: return a * b;
-    case Binary::div: return a / b;
-    case Binary::max: return a < b ? b : a;  // a nan in a stays one
-    case Binary::min: return b < a ? b : a;
+    case Binary::add: pairs(array, a, b, r, n, [](double v, double w) { return v + w; }); break;
+    case Binary::sub: pairs(array, a, b, r, n, [](double v, double w) { return v - w; }); break;
+    case Binary::mul: pairs(array, a, b, r, n, [](double v, double w) { return v * w; }); break;
+    case Binary::div: pairs(array, a, b, r, n, [](double v, double w) { return v / w; }); break;
+    case Binary::max: pairs(array, a, b, r, n, [](double v, double w) { return v < w ? w : v; }); break;  // nan in a stays
+    case Binary::min: pairs(array, a, b, r, n, [](double v, double w) { return w < v ? w : v; }); break;
   }
-  return 0.0;
 }
 
 /// r_i = prod_k (gain_ik x_i + shift_ik) for groups of four rows; rows are padded.
@@ -89,11 +100,16 @@ void Plan::check(const std::vector<int>& places) const {
       throw std::invalid_argument("a step of a plan points outside its numbers.");
 }
 
-Plan::Step& Plan::append(Kind kind, std::vector<int> x, int out, int n) {
-  check(x);
-  // Kernels write whole groups of four, so there must be room for them.
+/// `out` if there is room for n numbers from there on; kernels write whole groups of four.
+int Plan::room(int out, int n) const {
   if (out < n_u_ + n_state_ || n < 0 || static_cast<std::size_t>(out + padded(n)) > array_.size())
     throw std::invalid_argument("the result of a step of a plan has no room.");
+  return out;
+}
+
+Plan::Step& Plan::append(Kind kind, std::vector<int> x, int out, int n) {
+  check(x);
+  room(out, n);
   Step& step = steps_.emplace_back();
   step.kind = kind;
   step.out = out;
@@ -104,16 +120,63 @@ Plan::Step& Plan::append(Kind kind, std::vector<int> x, int out, int n) {
   return step;
 }
 
+/// Whether an earlier step, the inputs or the state change a number at one of the places.
+bool Plan::written(const std::vector<int>& places) const noexcept {
+  for (int i : places) {
+    if (i < n_u_ + n_state_) return true;
+    for (const Step& step : steps_)
+      if ((i >= step.out && i < step.out + padded(step.n)) || (step.head != nullptr && i == step.head_out)) return true;
+  }
+  return false;
+}
+
+/// Whether the places are all results of an earlier step: then the room behind them holds numbers, zero or not, that a
+/// product with zero makes vanish.
+bool Plan::whole_result(const std::vector<int>& places) const noexcept {
+  if (!consecutive(places) || places.empty()) return false;
+  for (const Step& step : steps_)
+    if (step.out == places[0] && step.n == static_cast<int>(places.size())) return true;
+  return false;
+}
+
+/// Lets the last step, a layer, give the single output that is computed from its results; false when it cannot.
+bool Plan::join_output(const std::vector<int>& x, const Matrix& weights, double c, int out) {
+  if (steps_.empty() || steps_.back().kind != Kind::dense || steps_.back().unary != Unary::none) return false;
+  Step& layer = steps_.back();
+  if (layer.head != nullptr || layer.out != x[0] || layer.n != static_cast<int>(x.size()) || !consecutive(x)) return false;
+  layer.head = layer_with_output_kernel(layer.activation, layer.matrix.ld());
+  if (layer.head == nullptr) return false;
+  layer.head_out = out;
+  layer.shift.assign(1, c);
+  layer.gain.assign(static_cast<std::size_t>(layer.matrix.ld()), 0.0);
+  for (int j = 0; j < weights.cols(); ++j) layer.gain[j] = weights(0, j);
+  return true;
+}
+
 void Plan::dense(std::vector<int> x, Matrix weights, std::vector<int> c, Unary function, int out) {
   check(c);
-  if (weights.cols() != static_cast<int>(x.size()) || static_cast<int>(c.size()) != weights.rows())
+  if (weights.cols() != static_cast<int>(x.size()) || static_cast<int>(c.size()) != weights.rows() || x.empty())
     throw std::invalid_argument("a dense step of a plan does not fit together.");
-  Step& step = append(Kind::dense, std::move(x), out, weights.rows());
+  const bool one_row = weights.rows() == 1 && function == Unary::none, whole = whole_result(x), fixed = !written(c);
+  work_ += static_cast<std::int64_t>(weights.rows()) * weights.cols();
+  if (one_row && fixed && join_output(x, weights, array_[c[0]], room(out, 1))) return;
+  Step& step = append(one_row ? Kind::dot : Kind::dense, std::move(x), out, weights.rows());
   step.unary = function;
   step.other = std::move(c);
   step.matrix = std::move(weights);
   step.constant.assign(step.matrix.ld(), 0.0);
-  work_ += static_cast<std::int64_t>(step.matrix.rows()) * step.matrix.cols();
+  step.constant_c = fixed;
+  if (fixed)
+    for (int i = 0; i < step.n; ++i) step.constant[i] = array_[step.other[i]];
+  if (one_row) {
+    step.side_by_side = whole;  // else gathered into `work`, with zeros behind
+    step.gain.assign(static_cast<std::size_t>(padded(step.matrix.cols())), 0.0);
+    for (int j = 0; j < step.matrix.cols(); ++j) step.gain[j] = step.matrix(0, j);
+  }
+  const bool smooth = function == Unary::tanh || function == Unary::sigmoid;
+  if (smooth) step.activation = function == Unary::tanh ? Activation::tanh : Activation::sigmoid;
+  if (smooth) step.unary = Unary::none;
+  step.layer = layer_kernel(step.activation, step.matrix.ld());
 }
 
 void Plan::factors(std::vector<int> x, std::vector<std::vector<double>> gain, std::vector<std::vector<double>> shift,
@@ -156,6 +219,26 @@ void Plan::terms(std::vector<std::vector<int>> places, Matrix coefficients, std:
   step.work.assign(static_cast<std::size_t>(padded(step.count)) + static_cast<std::size_t>(step.matrix.ld()), 0.0);
 }
 
+void Plan::standard(std::vector<int> x, std::vector<double> mean, std::vector<double> divisor, int out) {
+  const std::size_t n = x.size();
+  if (mean.size() != n || divisor.size() != n) throw std::invalid_argument("a standard step of a plan does not fit.");
+  Step& step = append(Kind::standard, std::move(x), out, static_cast<int>(n));
+  step.gain = std::move(divisor);
+  step.shift = std::move(mean);
+}
+
+void Plan::clip(std::vector<int> x, std::vector<double> divisor, std::vector<double> lower, std::vector<double> upper,
+                int out) {
+  const std::size_t n = x.size();
+  if (divisor.size() != n || lower.size() != n || upper.size() != n)
+    throw std::invalid_argument("a clip step of a plan does not fit together.");
+  Step& step = append(Kind::clip, std::move(x), out, static_cast<int>(n));
+  step.divides = std::any_of(divisor.begin(), divisor.end(), [](double d) { return d != 1.0; });
+  step.gain = std::move(divisor);
+  step.shift = std::move(lower);
+  step.constant = std::move(upper);
+}
+
 void Plan::unary(Unary function, std::vector<int> x, int out) {
   const int n = static_cast<int>(x.size());
   append(Kind::unary, std::move(x), out, n).unary = function;
@@ -194,12 +277,22 @@ void Plan::run(const double* u, double* y) noexcept {
     double* r = array + step.out;
     switch (step.kind) {
       case Kind::dense: {
-        multiply(step.matrix, argument(step), r);
-        const int* c = step.other.data();
-        for (int i = 0; i < step.n; ++i) r[i] += array[c[i]];
-        if (step.unary != Unary::none) apply(step.unary, r, r, padded(step.n));  // there is room, and no remainder
+        if (!step.constant_c)
+          for (int i = 0; i < step.n; ++i) step.constant[i] = array[step.other[i]];
+        const Matrix& a = step.matrix;
+        const double *x = argument(step), *c = step.constant.data();
+        if (step.head != nullptr) {
+          array[step.head_out] = step.head(a.data(), a.ld(), a.cols(), x, c, r, step.gain.data()) + step.shift[0];
+          break;
+        }
+        step.layer(a.data(), a.ld(), a.cols(), x, c, r);
+        if (step.unary != Unary::none) apply(step.unary, r, r, step.n);
         break;
       }
+      case Kind::dot:
+        r[0] = dot(step.gain.data(), argument(step), step.matrix.cols()) +
+               (step.constant_c ? step.constant[0] : array[step.other[0]]);
+        break;
       case Kind::factors: {
         const int groups = static_cast<int>(step.depth.size());
         const double* x = array_.data();
@@ -220,20 +313,25 @@ void Plan::run(const double* u, double* y) noexcept {
             for (int t = 0; t < n; ++t) p[t] *= array[place[at + t]];
         }
         if (step.n == 1) {
-          Four sum{};
-          const double* c = step.gain.data();
-          for (int t = 0; t < n; t += 4) sum += *reinterpret_cast<const Four*>(c + t) * *reinterpret_cast<const Four*>(p + t);
-          r[0] = (sum[0] + sum[1]) + (sum[2] + sum[3]) + step.constant[0];
+          r[0] = dot(step.gain.data(), p, n) + step.constant[0];
         } else {
           multiply(step.matrix, p, r);
           for (int i = 0; i < step.n; ++i) r[i] += step.constant[i];
         }
         break;
       }
-      case Kind::unary: apply(step.unary, argument(step), r, step.n); break;
-      case Kind::binary:
-        for (int i = 0; i < step.n; ++i) r[i] = combine(step.binary, array[step.x[i]], array[step.other[i]]);
+      case Kind::standard:
+        for (int i = 0; i < step.n; ++i) r[i] = (array[step.x[i]] - step.shift[i]) / step.gain[i];
         break;
+      case Kind::clip:
+        for (int i = 0; i < step.n; ++i) {
+          const double x = array[step.x[i]], v = step.divides ? x / step.gain[i] : x;
+          const double above = v < step.shift[i] ? step.shift[i] : v;
+          r[i] = step.constant[i] < above ? step.constant[i] : above;
+        }
+        break;
+      case Kind::unary: apply(step.unary, argument(step), r, step.n); break;
+      case Kind::binary: combine(step.binary, array, step.x.data(), step.other.data(), r, step.n); break;
       case Kind::product: {
         const double* x = argument(step);
         for (int i = 0; i < step.n; ++i, x += step.count) {

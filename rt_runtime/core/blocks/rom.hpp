@@ -5,6 +5,7 @@
 
 #include "block.hpp"
 #include "dense.hpp"
+#include "layer.hpp"
 
 namespace hmor {
 
@@ -18,9 +19,12 @@ enum class Binary : int { add, sub, mul, div, max, min };
 /// Every tensor of the file is a list of places in the array, so that transposing, gathering and joining cost nothing.
 /// The array starts with the inputs u, then the state, then constants and results. Kinds of step:
 ///
-///   dense      r = f(W x + c)                                    one layer of a network with its activation
+///   dense      r = f(W x + c)                                    one layer of a network with its activation, and
+///                                                                behind it, if it has one, the only output v' r + d
 ///   factors    r_i = prod_k (gain_ik x_i + shift_ik)             univariate polynomials, four side by side
 ///   terms      r = C p + c,  p_t = prod_j x_{place_jt}           the terms of a polynomial in several variables
+///   standard   r_i = (x_i - mean_i) / divisor_i
+///   clip       r_i = min(max(x_i / divisor_i, lower_i), upper_i) a nan stays one
 ///   unary, binary, product                                       single operators, element by element
 class Plan {
  public:
@@ -32,6 +36,9 @@ class Plan {
   void factors(std::vector<int> x, std::vector<std::vector<double>> gain, std::vector<std::vector<double>> shift,
                int out);
   void terms(std::vector<std::vector<int>> places, Matrix coefficients, std::vector<double> constant, int out);
+  void standard(std::vector<int> x, std::vector<double> mean, std::vector<double> divisor, int out);
+  void clip(std::vector<int> x, std::vector<double> divisor, std::vector<double> lower, std::vector<double> upper,
+            int out);
   void unary(Unary function, std::vector<int> x, int out);
   void binary(Binary function, std::vector<int> a, std::vector<int> b, int out);
   void product(std::vector<int> x, int count, int out);
@@ -48,24 +55,35 @@ class Plan {
   std::size_t steps() const noexcept { return steps_.size(); }
 
  private:
-  enum class Kind { dense, factors, terms, unary, binary, product };
+  enum class Kind { dense, dot, factors, terms, standard, clip, unary, binary, product };
   struct Step {
     Kind kind{};
     Unary unary{};
     Binary binary{};
     int out = 0, n = 0, count = 0;
     bool side_by_side = false;         // x stands in consecutive places from x[0] on
+    bool divides = false;              // clip: some divisor is not 1
+    bool constant_c = false;           // dense: c does not change and stands in `constant`
+    Activation activation = Activation::none;
+    Layer layer = nullptr;             // dense: the kernel, with the function where it has it
+    LayerWithOutput head = nullptr;    // dense: the same with one output behind it, weights `gain`, constant `shift`
+    int head_out = 0;                  // dense: where that output goes
     std::vector<int> x, other;
     Matrix matrix;                     // weights; coefficients
     std::vector<double> work;          // gathered arguments
-    std::vector<double> constant;
-    std::vector<double> gain, shift;   // factors: four rows side by side, depth after depth
+    std::vector<double> constant;      // c; clip: upper
+    std::vector<double> gain, shift;   // factors: four rows side by side, depth after depth; weights of one row;
+                                       // clip: divisor, lower; standard: divisor, mean
     std::vector<int> depth;            // factors: how many per group of four
   };
 
   const double* argument(Step& step) noexcept;
   void check(const std::vector<int>& places) const;
+  int room(int out, int n) const;
   Step& append(Kind kind, std::vector<int> x, int out, int n);
+  bool written(const std::vector<int>& places) const noexcept;
+  bool whole_result(const std::vector<int>& places) const noexcept;
+  bool join_output(const std::vector<int>& x, const Matrix& weights, double c, int out);
 
   int n_u_, n_state_;
   std::vector<double> array_;

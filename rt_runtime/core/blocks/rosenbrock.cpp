@@ -26,7 +26,7 @@ Rosenbrock::Rosenbrock(Equations model, Jacobian jacobian, int n_in, int n_out, 
     if (!(scale > 0.0)) throw std::invalid_argument("scales of Rosenbrock must be positive.");
 }
 
-void Rosenbrock::substep(double t, double h, double* y) noexcept {
+inline void Rosenbrock::substep(double t, double h, double* y) noexcept {
   const int n = n_state();
   input_at(0.0);
   evaluate(t, x_.data(), k1_.data(), y);
@@ -101,5 +101,7 @@ void Rosenbrock::solve(double* b) const noexcept {
     b[i] = sum / w[i * n + i];
   }
 }
+
+void Rosenbrock::step(double t, const double* in, double* out) noexcept { step_by(*this, t, in, out); }
 
 }  // namespace hmor

@@ -23,8 +23,11 @@ class Rosenbrock final : public Integrator {
   Rosenbrock(Equations model, Jacobian jacobian, int n_in, int n_out, std::vector<double> initial, std::vector<double> parameters,
              std::vector<double> scales, double period, int substeps, Hold hold, Update update);
 
+  void step(double t, const double* in, double* out) noexcept override;
+
  private:
-  void substep(double t, double h, double* y) noexcept override;
+  friend class Integrator;
+  void substep(double t, double h, double* y) noexcept;
   void form_jacobian(double t) noexcept;
   bool factor() noexcept;
   void solve(double* b) const noexcept;

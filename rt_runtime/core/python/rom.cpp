@@ -61,6 +61,8 @@ void bind_rom(nb::module_& m) {
           [](Plan& p, std::vector<std::vector<int>> places, const Array2& coefficients, std::vector<double> constant,
              int out) { p.terms(std::move(places), to_matrix(coefficients), std::move(constant), out); },
           "places"_a, "coefficients"_a, "constant"_a, "out"_a)
+      .def("standard", &Plan::standard, "x"_a, "mean"_a, "divisor"_a, "out"_a)
+      .def("clip", &Plan::clip, "x"_a, "divisor"_a, "lower"_a, "upper"_a, "out"_a)
       .def("unary", &Plan::unary, "function"_a, "x"_a, "out"_a)
       .def("binary", &Plan::binary, "function"_a, "a"_a, "b"_a, "out"_a)
       .def("product", &Plan::product, "x"_a, "count"_a, "out"_a)

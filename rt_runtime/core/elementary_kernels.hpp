@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstring>
+
+/// What elementary.cpp and layer.cpp compile twice each, for hosts with 32-byte registers and for any host: macros, as a
+/// shared inline function would be cut down to the plainest host before it is inlined. Inside hmor only.
+namespace hmor {
+
+typedef double Four __attribute__((vector_size(32), aligned(8)));
+typedef long long FourWhole __attribute__((vector_size(32), aligned(8)));
+
+// x = n ln 2 + g, |g| <= ln(2)/2, and exp(g) = (q + p) / (q - p): p and q, rational of degree (3, 3) in all, and 2^n.
+// For -708 <= x <= 708, or nan.
+#define HMOR_EXP_PARTS(x, p, q, power)                                                                                \
+  const Four magic = Four{} + 0x1.8p52; /* adding it rounds to a whole number and leaves it in the low bits */        \
+  const Four shifted = (x) * 1.4426950408889634073599 + magic;                                                        \
+  const Four whole = shifted - magic;                                                                                 \
+  const Four g = ((x) - whole * 6.93145751953125e-1) - whole * 1.42860682030941723212e-6;                             \
+  const Four gg = g * g;                                                                                              \
+  const Four p = g * 9.99999999999999999910e-1 +                                                                      \
+                 (g * gg) * (1.26177193074810590878e-4 * gg + 3.02994407707441961300e-2);                             \
+  const Four q = (3.00198505138664455042e-6 * gg + 2.52448340349684104192e-3) * (gg * gg) +                           \
+                 (2.27265548208155028766e-1 * gg + 2.00000000000000000005e0);                                         \
+  FourWhole exponent;                                                                                                 \
+  std::memcpy(&exponent, &shifted, sizeof exponent);                                                                  \
+  exponent = (exponent + 1023) << 52;                                                                                 \
+  Four power;                                                                                                         \
+  std::memcpy(&power, &exponent, sizeof power);
+
+// 2 / (exp(2 |x|) + 1) = 2 (q - p) / (q (2^n + 1) + p (2^n - 1)), and one division for both ranges.
+#define HMOR_TANH(x, y)                                                                                               \
+  {                                                                                                                   \
+    FourWhole sign;                                                                                                   \
+    std::memcpy(&sign, &(x), sizeof sign);                                                                            \
+    const FourWhole bits = sign & 0x7fff'ffff'ffff'ffff;                                                              \
+    sign ^= bits;                                                                                                     \
+    Four size;                                                                                                        \
+    std::memcpy(&size, &bits, sizeof size);                                                                           \
+    const Four twice = 2.0 * size;                                                                                    \
+    HMOR_EXP_PARTS(twice, p, q, power)                                                                                \
+    const Four xx = size * size;                                                                                      \
+    const Four near_p = (-9.64399179425052238628e-1 * xx - 9.92877231001918586564e1) * xx - 1.61468768441708447952e3; \
+    const Four near_q =                                                                                               \
+        ((xx + 1.12811678491632931402e2) * xx + 2.23548839060100448583e3) * xx + 4.84406305325125486048e3;            \
+    const FourWhole near = size < 0.625;                                                                              \
+    const Four ratio = (near ? near_p : 2.0 * (q - p)) / (near ? near_q : q * (power + 1.0) + p * (power - 1.0));     \
+    const Four far = size > 22.0 ? Four{} + 1.0 : 1.0 - ratio;                                                        \
+    const Four value = near ? size + size * xx * ratio : far;                                                         \
+    FourWhole signed_bits;                                                                                            \
+    std::memcpy(&signed_bits, &value, sizeof signed_bits);                                                            \
+    signed_bits |= sign;                                                                                              \
+    std::memcpy(&(y), &signed_bits, sizeof signed_bits);                                                              \
+  }
+
+#define HMOR_SIGMOID(x, y)                                              \
+  {                                                                     \
+    const Four capped = (x) > 708.0 ? Four{} + 708.0 : (x);             \
+    const Four minus = capped < -708.0 ? Four{} + 708.0 : -capped;      \
+    HMOR_EXP_PARTS(minus, p, q, power)                                  \
+    y = 1.0 / (1.0 + (1.0 + 2.0 * (p / (q - p))) * power);              \
+  }
+
+#if defined(__x86_64__)
+#define HMOR_WIDE __attribute__((target("avx2")))
+
+/// Outside the loop. Whether this host has 32-byte registers.
+inline bool has_wide_registers() {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx2") != 0;
+}
+#endif
+
+}  // namespace hmor
