@@ -148,9 +148,11 @@ class HybridModel:
                 loop.constant(name, source, unit=port.unit)
             else:
                 loop.signal(name, unit=port.unit)
-        for name, source in self.excitations.items():
-            if isinstance(source, Trajectory) and name in self._wiring.signals:
-                loop.add(f"excitation.{name}", Table(source.time - source.time[0], source.values), outputs=[name])
+        for names in self._tables():
+            sources = [source for name in names if isinstance(source := self.excitations[name], Trajectory)]
+            columns = np.column_stack([source.values for source in sources])
+            table = Table(sources[0].time - sources[0].time[0], columns)
+            loop.add(f"excitation.{'.'.join(names)}", table, outputs=names)
         for node in self._wiring.nodes:
             update = "start" if node.start else "end"
             fresh = [port.name for port, i in zip(node.part.inputs, node.inputs, strict=True) if i not in node.late]
@@ -232,6 +234,14 @@ class HybridModel:
         sources = {n: s for n, s in self.excitations.items() if isinstance(s, Substructure)}
         transfers = {port: (t.actuator, t.controller, t.every) for port, t in self.transfers.items()}
         return wire(self.of, self.substructures, self.couplings, units, sources, transfers)
+
+    def _tables(self) -> list[list[str]]:
+        """Names of the excitations that are played from tables; those with the same times share one."""
+        tables: dict[bytes, list[str]] = {}
+        for name, source in self.excitations.items():
+            if isinstance(source, Trajectory) and name in self._wiring.signals:
+                tables.setdefault(source.time.tobytes(), []).append(name)
+        return list(tables.values())
 
     def _values(self, parameters: Mapping[str, float]) -> dict[str, dict[str, float]]:
         """Sort parameters by node; "M" goes to every node that has it, "body.M" to one."""

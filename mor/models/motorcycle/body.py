@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from math import cos, sin, tanh
+from math import cos, floor, sin, tanh
 
 import numpy as np
 
@@ -91,6 +91,28 @@ def road(x: float, a: float) -> tuple[float, float]:
     return area / (2.0 * a), 0.02 * (cos(WAVE * ahead) - 1.0) / (2.0 * a)
 
 
+# cos(2 pi s) and sin(2 pi s) / s in powers of s^2 for |s| <= 1/2, through Chebyshev nodes: off by 6e-15 at most.
+COSINE = (
+    0.99999999999999382, -19.739208802173775, 64.939394022015505, -85.456817173236327,
+    60.244640500551312, -26.426243739288744, 7.9034173439305876, -1.7137170601324671,
+    0.2796922603463222, -0.03193726296857279,
+)  # fmt: skip
+SINE = (
+    6.2831853071795846, -41.341702240398268, 81.605249275877916, -76.70585974295835,
+    42.058693681824529, -15.094638639381965, 3.8199166676246768, -0.71791913004726314,
+    0.10353197926616055, -0.010694441844600296,
+)  # fmt: skip
+
+
+def _series(c: tuple[float, ...], q: float) -> float:
+    """Sum c_i q^i, i = 0 to 9, in short chains."""
+    q2 = q * q
+    q4 = q2 * q2
+    low = (c[0] + c[1] * q) + (c[2] + c[3] * q) * q2
+    high = (c[4] + c[5] * q) + (c[6] + c[7] * q) * q2
+    return low + high * q4 + (c[8] + c[9] * q) * (q4 * q4)
+
+
 def _tyre(K: float, Z: float, per_d_1: float, d: float, rate: float) -> float:
     if d <= 0.0:
         return 0.0
@@ -130,7 +152,7 @@ def _derived(p: Mapping[str, float]) -> dict[str, float]:
 def _system() -> OdeSystem:
     from numba import njit
 
-    road_under, tyre = (njit(function, error_model="numpy") for function in (road, _tyre))
+    road_under, tyre, series = (njit(function, error_model="numpy") for function in (road, _tyre, _series))
 
     def body_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
         K_rt, Z_rt, K_ft, Z_ft, K_rs, Z_rs, K_fs, Z_fs = p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]
@@ -144,7 +166,9 @@ def _system() -> OdeSystem:
         )  # fmt: skip
         v = x[1]
         if x[0] - a >= 2.0:  # both wheels on the wave: its sine and cosine at the front follow from those at the rear
-            c, s = cos(WAVE * x[0]), sin(WAVE * x[0])
+            turns = x[0] * 0.3333333333333333  # of the wave
+            turns -= floor(turns + 0.5)
+            c, s = series(COSINE, turns * turns), turns * series(SINE, turns * turns)
             h_r, slope_r = wave * c - 0.02, -WAVE * wave * s
             h_f = wave * (c * ahead_cos - s * ahead_sin) - 0.02
             slope_f = -WAVE * wave * (s * ahead_cos + c * ahead_sin)

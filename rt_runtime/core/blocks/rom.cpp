@@ -233,6 +233,7 @@ void Plan::clip(std::vector<int> x, std::vector<double> divisor, std::vector<dou
   if (divisor.size() != n || lower.size() != n || upper.size() != n)
     throw std::invalid_argument("a clip step of a plan does not fit together.");
   Step& step = append(Kind::clip, std::move(x), out, static_cast<int>(n));
+  step.reads_u = std::all_of(step.x.begin(), step.x.end(), [this](int i) { return i < n_u_; });
   step.divides = std::any_of(divisor.begin(), divisor.end(), [](double d) { return d != 1.0; });
   step.gain = std::move(divisor);
   step.shift = std::move(lower);
@@ -325,7 +326,7 @@ void Plan::run(const double* u, double* y) noexcept {
         break;
       case Kind::clip:
         for (int i = 0; i < step.n; ++i) {
-          const double x = array[step.x[i]], v = step.divides ? x / step.gain[i] : x;
+          const double x = (step.reads_u ? u : array)[step.x[i]], v = step.divides ? x / step.gain[i] : x;
           const double above = v < step.shift[i] ? step.shift[i] : v;
           r[i] = step.constant[i] < above ? step.constant[i] : above;
         }

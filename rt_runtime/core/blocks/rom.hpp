@@ -62,6 +62,7 @@ class Plan {
     Binary binary{};
     int out = 0, n = 0, count = 0;
     bool side_by_side = false;         // x stands in consecutive places from x[0] on
+    bool reads_u = false;              // clip: all x are inputs and taken before they are copied
     bool divides = false;              // clip: some divisor is not 1
     bool constant_c = false;           // dense: c does not change and stands in `constant`
     Activation activation = Activation::none;
