@@ -3,7 +3,8 @@
 namespace hmor {
 
 /// Activations of networks, four numbers at a time, with the same bits on every host (the C library's differ from
-/// release to release). Both are within 2 units in the last place; a nan stays one. x and r may be the same.
+/// release to release), tanh within 2 and the sigmoid within 2.5 units in the last place; a nan stays one. x and r may be
+/// the same.
 ///
 ///   exp(x)   = 2^n (q + p) / (q - p), n = round(x / ln 2), p and q polynomials in g = x - n ln 2
 ///   tanh(x)  = x + x^3 P(x^2) / Q(x^2) for |x| < 0.625, else sign(x) (1 - 2 / (exp(2 |x|) + 1))

@@ -83,6 +83,15 @@ void tall(HMOR_ARGUMENTS) noexcept {
   of_host[static_cast<std::size_t>(ld - i) / 4](a + i, ld, cols, x, c + i, r + i);
 }
 
+template <Activation F>
+double tall_output(HMOR_ARGUMENTS, const double* v) noexcept {
+  const auto& of_host = kernels_with_output[static_cast<std::size_t>(F)];
+  std::ptrdiff_t i = 0;
+  double out = 0.0;
+  for (; ld - i > 16; i += 16) out += of_host[4](a + i, ld, cols, x, c + i, r + i, v + i);
+  return out + of_host[static_cast<std::size_t>(ld - i) / 4](a + i, ld, cols, x, c + i, r + i, v + i);
+}
+
 }  // namespace
 
 Layer layer_kernel(Activation activation, int ld) noexcept {
@@ -92,8 +101,10 @@ Layer layer_kernel(Activation activation, int ld) noexcept {
 }
 
 LayerWithOutput layer_with_output_kernel(Activation activation, int ld) noexcept {
-  if (ld > 16) return nullptr;
-  return kernels_with_output[static_cast<std::size_t>(activation)][static_cast<std::size_t>(ld) / 4];
+  constexpr LayerWithOutput tall_ones[] = {tall_output<Activation::none>, tall_output<Activation::tanh>,
+                                           tall_output<Activation::sigmoid>};
+  const auto of = static_cast<std::size_t>(activation);
+  return ld > 16 ? tall_ones[of] : kernels_with_output[of][static_cast<std::size_t>(ld) / 4];
 }
 
 }  // namespace hmor

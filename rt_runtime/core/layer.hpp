@@ -18,7 +18,7 @@ Layer layer_kernel(Activation activation, int ld) noexcept;
 using LayerWithOutput = double (*)(const double* a, std::ptrdiff_t ld, int cols, const double* x, const double* c,
                                    double* r, const double* v) noexcept;
 
-/// Outside the loop. The kernel for at most 16 rows, null for more.
+/// Outside the loop. The kernel for a layer of `ld` rows on this host; call it in the loop.
 LayerWithOutput layer_with_output_kernel(Activation activation, int ld) noexcept;
 
 }  // namespace hmor

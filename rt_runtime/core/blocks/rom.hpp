@@ -22,7 +22,8 @@ enum class Binary : int { add, sub, mul, div, max, min };
 ///   dense      r = f(W x + c)                                    one layer of a network with its activation, and
 ///                                                                behind it, if it has one, the only output v' r + d
 ///   factors    r_i = prod_k (gain_ik x_i + shift_ik)             univariate polynomials, four side by side
-///   terms      r = C p + c,  p_t = prod_j x_{place_jt}           the terms of a polynomial in several variables
+///   terms      r = C p + c,  p_t = prod_j x_{place_jt}           the terms of a polynomial in several variables,
+///                                                                with two factors each and one output as f' C g + c
 ///   standard   r_i = (x_i - mean_i) / divisor_i
 ///   clip       r_i = min(max(x_i / divisor_i, lower_i), upper_i) a nan stays one
 ///   unary, binary, product                                       single operators, element by element
@@ -55,7 +56,7 @@ class Plan {
   std::size_t steps() const noexcept { return steps_.size(); }
 
  private:
-  enum class Kind { dense, dot, factors, terms, standard, clip, unary, binary, product };
+  enum class Kind { dense, dot, factors, terms, form, standard, clip, unary, binary, product };
   struct Step {
     Kind kind{};
     Unary unary{};
@@ -67,7 +68,8 @@ class Plan {
     bool constant_c = false;           // dense: c does not change and stands in `constant`
     Activation activation = Activation::none;
     Layer layer = nullptr;             // dense: the kernel, with the function where it has it
-    LayerWithOutput head = nullptr;    // dense: the same with one output behind it, weights `gain`, constant `shift`
+    LayerWithOutput head = nullptr;    // dense: the same with one output behind it, weights `gain`, constant `shift`;
+                                       // form: of C g with f, gathered into `work` and `gain`
     int head_out = 0;                  // dense: where that output goes
     std::vector<int> x, other;
     Matrix matrix;                     // weights; coefficients
@@ -84,6 +86,7 @@ class Plan {
   Step& append(Kind kind, std::vector<int> x, int out, int n);
   bool written(const std::vector<int>& places) const noexcept;
   bool whole_result(const std::vector<int>& places) const noexcept;
+  bool bilinear_form(const std::vector<int>& a, const std::vector<int>& b, const Matrix& coefficients, double c, int out);
   bool join_output(const std::vector<int>& x, const Matrix& weights, double c, int out);
 
   int n_u_, n_state_;

@@ -1,0 +1,114 @@
+// Layers of networks and plans: every size against plain loops, outputs joined to their layer, clips, forms.
+
+#include "layer.hpp"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "blocks/rom.hpp"
+#include "check.hpp"
+#include "elementary.hpp"
+
+using namespace hmor;
+
+namespace {
+
+double number(int i) { return std::sin(1.7 * i + 0.3); }
+
+double function(Activation f, double v) {
+  return f == Activation::none ? v : f == Activation::tanh ? std::tanh(v) : 1.0 / (1.0 + std::exp(-v));
+}
+
+void every_size() {
+  for (int rows = 1; rows <= 41; ++rows)
+    for (int cols = 0; cols <= 7; ++cols)
+      for (Activation f : {Activation::none, Activation::tanh, Activation::sigmoid}) {
+        Matrix a(rows, cols);
+        const int ld = padded(rows);
+        std::vector<double> x(cols + 1), c(ld, 0.0), v(ld, 0.0), r(ld, 9.0), s(ld, 9.0);
+        for (int j = 0; j < cols; ++j) x[j] = number(j);
+        double expected = 0.0;
+        for (int i = 0; i < rows; ++i) {
+          c[i] = number(50 + i);
+          v[i] = number(100 + i);
+          double sum = c[i];
+          for (int j = 0; j < cols; ++j) sum += (a(i, j) = number(7 * i + j)) * x[j];
+          expected += v[i] * function(f, sum);
+        }
+        layer_kernel(f, ld)(a.data(), ld, cols, x.data(), c.data(), r.data());
+        const double output = layer_with_output_kernel(f, ld)(a.data(), ld, cols, x.data(), c.data(), s.data(), v.data());
+        for (int i = 0; i < rows; ++i) {
+          double sum = c[i];
+          for (int j = 0; j < cols; ++j) sum += a(i, j) * x[j];
+          CHECK_NEAR(r[i], function(f, sum), 1e-14);
+          CHECK(r[i] == s[i]);
+        }
+        CHECK_NEAR(output, expected, 1e-13);
+      }
+}
+
+/// u (2) -> 3 tanh -> y, y also from part of the layer, with a constant that is a result.
+void plans() {
+  std::vector<double> array(40, 0.0);
+  array[2] = 0.1, array[3] = -0.2, array[4] = 0.3, array[5] = 0.7;  // constants
+  Matrix w(3, 2), v(1, 3), part(1, 2);
+  for (int i = 0; i < 3; ++i) w(i, 0) = number(i), w(i, 1) = number(i + 5), v(0, i) = number(i + 9);
+  part(0, 0) = 2.0, part(0, 1) = 3.0;
+  Plan plan(2, 0, array, {12, 16, 20}, {});
+  plan.dense({0, 1}, w, {2, 3, 4}, Unary::tanh, 8);
+  plan.dense({8, 9, 10}, v, {5}, Unary::none, 12);      // joined to the layer
+  plan.dense({9, 10}, part, {12}, Unary::none, 16);     // a part of it, and a constant that is the result before
+  const double infinity = std::numeric_limits<double>::infinity();
+  plan.clip({16}, {2.0}, {-0.25}, {infinity}, 20);
+  CHECK(plan.steps() == 3 && plan.multiply_adds() == 6 + 3 + 2);
+  for (double u : {-1.0, 0.0, 2.0}) {
+    const double in[2] = {u, 0.5};
+    double y[3], h[3], sum = 0.7;
+    plan.run(in, y);
+    for (int i = 0; i < 3; ++i) {
+      h[i] = std::tanh(array[2 + i] + w(i, 0) * u + w(i, 1) * 0.5);
+      sum += v(0, i) * h[i];
+    }
+    CHECK_NEAR(y[0], sum, 1e-15);
+    CHECK_NEAR(y[1], sum + 2.0 * h[1] + 3.0 * h[2], 1e-14);
+    CHECK_NEAR(y[2], std::max(y[1] / 2.0, -0.25), 0.0);
+  }
+  const double nan[2] = {std::nan(""), 0.0};
+  double y[3];
+  plan.run(nan, y);
+  CHECK(std::isnan(y[0]) && std::isnan(y[1]) && std::isnan(y[2]));
+  Plan bad(2, 0, array, {2}, {});
+  CHECK_THROWS(bad.clip({0}, {1.0}, {0.0, 0.0}, {1.0}, 8));
+  CHECK_THROWS(bad.standard({0}, {1.0, 2.0}, {0.0}, 8));
+  CHECK_THROWS(bad.dense({}, Matrix(1, 0), {2}, Unary::none, 8));
+  CHECK_THROWS(bad.dense({0, 1}, part, {2}, Unary::none, 38));
+}
+
+/// Terms of two factors: dense pairs become a form, few pairs far apart stay a list, both give the sum.
+void terms() {
+  for (int count : {3, 30}) {
+    std::vector<double> array(40, 0.0);
+    std::vector<int> a, b;
+    for (int t = 0; t < count; ++t) a.push_back(t % 5), b.push_back(count > 20 ? 5 + t / 5 : 5 + t % 5);
+    a.push_back(7), b.push_back(9);  // a factor of the right on the left
+    Matrix c(1, count + 1);
+    for (int t = 0; t <= count; ++t) c(0, t) = number(t);
+    Plan plan(11, 0, array, {12}, {});
+    plan.terms({a, b}, c, {0.25}, 12);
+    double u[11], y = 0.0, expected = 0.25;
+    for (int i = 0; i < 11; ++i) u[i] = number(3 * i);
+    for (int t = 0; t <= count; ++t) expected += c(0, t) * u[a[t]] * u[b[t]];
+    plan.run(u, &y);
+    CHECK_NEAR(y, expected, 1e-14);
+    CHECK(plan.multiply_adds() == 2 * (count + 1));
+  }
+}
+
+}  // namespace
+
+int main() {
+  every_size();
+  plans();
+  terms();
+}
