@@ -153,9 +153,9 @@ class _Compiler:
             self.step("unary", function, argument.ravel().tolist(), int(out.flat[0]))
             return out
         for pattern in (self._clip, self._standard):
-            out = pattern(node)
-            if out is not None:
-                return out
+            found = pattern(node)
+            if found is not None:
+                return found
         result = self.places(node.input[0])
         for name in node.input[1:]:
             a, b = np.broadcast_arrays(result, self.places(name))
