@@ -41,15 +41,15 @@ def _find(study: str | Path, folder: Path | None, quick: bool) -> Pipeline | Non
 
 def made(
     step: str, study: str | Path, folder: Path | None, *, force: bool, quick: bool, as_json: bool
-) -> bool:
-    """Make a step when the study is a pipeline and print its result; tell whether it was one."""
+) -> Result | None:
+    """Make a step when the study is a pipeline, print and return its result; None when it is none."""
     pipeline = find_pipeline(study, folder, quick=quick)
     if pipeline is None:
-        return False
+        return None
     with contextlib.redirect_stdout(sys.stderr):
         result = pipeline.run(step, force=force)
     show(step, result, as_json=as_json)
-    return True
+    return result
 
 
 def show(step: str, result: Result, *, as_json: bool) -> None:

@@ -139,7 +139,7 @@ def register(app: typer.Typer) -> None:
             hmor export spring.toml --verify
             hmor info spring.bundle
         """
-        if made("export", study, folder, force=force, quick=quick, as_json=as_json):
+        if made("export", study, folder, force=force, quick=quick, as_json=as_json) is not None:
             return
         from hmor.bundle_view import bundle_content, bundle_text
 

@@ -33,5 +33,5 @@ def register(app: typer.Typer) -> None:
 
         Its figures stand beside it as PNG. The steps it reports on must be made; it says which one is missing.
         """
-        if not made("report", study, folder, force=force, quick=quick, as_json=as_json):
+        if made("report", study, folder, force=force, quick=quick, as_json=as_json) is None:
             raise ConfigError(f"Study of hmor report must be motorcycle_brakes or a file that names it, got {study}.")

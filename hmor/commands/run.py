@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from rt_runtime import Record, Status
 
 
-def run(path: Path, *, paced: bool | None, duration: float | None, show: bool) -> tuple[dict[str, Any], bool]:
-    """Run the test of a study file; return what `--json` prints and whether it tripped."""
+def run(path: Path, *, paced: bool | None, duration: float | None, show: bool) -> dict[str, Any]:
+    """Run the test of a study file; return what `--json` prints."""
     from hmor.run_section import prepare
     from hmor.study import load_study
     from rt_runtime.actuators import UdpRig
@@ -50,7 +51,7 @@ def run(path: Path, *, paced: bool | None, duration: float | None, show: bool) -
     if isinstance(prepared.actuator, UdpRig):
         result["traffic"] = prepared.actuator.traffic
         result["round_trip_us"] = prepared.actuator.round_trips.summary_us()
-    return result, tripped
+    return result
 
 
 def summary(record: Record) -> dict[str, Any]:
@@ -117,9 +118,11 @@ def register(app: typer.Typer) -> None:
             hmor rig spring --port 5005 &
             hmor run docs/examples/spring_test.toml
         """
-        if made("run", study, folder, force=force, quick=quick, as_json=as_json):
+        result = made("run", study, folder, force=force, quick=quick, as_json=as_json)
+        if result is not None:
+            _leave(result, " It is kept; --force runs the test again.")
             return
-        result, tripped = run(study, paced=paced, duration=duration, show=not as_json and sys.stderr.isatty())
+        result = run(study, paced=paced, duration=duration, show=not as_json and sys.stderr.isatty())
         if as_json:
             print(json.dumps(result, indent=2))
         else:
@@ -133,6 +136,11 @@ def register(app: typer.Typer) -> None:
                 if key not in ("ended", "events"):
                     table.add_row(key, str(value))
             Console().print(table)
-        if tripped:
-            print(f"hmor: {result['ended']}", file=sys.stderr)
-            raise typer.Exit(3)
+        _leave(result)
+
+
+def _leave(result: Mapping[str, Any], hint: str = "") -> None:
+    """After a trip, say its reason and end with its exit code."""
+    if result["tripped"]:
+        print(f"hmor: {result['ended']}{hint}", file=sys.stderr)
+        raise typer.Exit(3)

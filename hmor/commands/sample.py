@@ -87,7 +87,7 @@ def register(app: typer.Typer) -> None:
             hmor sample spring.toml --workers 4
             hmor info spring.store
         """
-        if made("sample", study, folder, force=force, quick=quick, as_json=as_json):
+        if made("sample", study, folder, force=force, quick=quick, as_json=as_json) is not None:
             return
         from hmor.commands.info import store_content
 

@@ -172,7 +172,7 @@ def register(app: typer.Typer) -> None:
             hmor simulate benchmark_frame --set case=4
             hmor simulate motorcycle_brakes --quick
         """
-        if made("simulate", name, folder, force=force, quick=quick, as_json=as_json):
+        if made("simulate", name, folder, force=force, quick=quick, as_json=as_json) is not None:
             return
         result = simulate(name, runs, seed, record, read_settings(setting or []), save, picture)
         if as_json:

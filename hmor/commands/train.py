@@ -53,7 +53,7 @@ def register(app: typer.Typer) -> None:
             hmor train spring.toml
             hmor validate spring.toml
         """
-        if made("train", study, folder, force=force, quick=quick, as_json=as_json):
+        if made("train", study, folder, force=force, quick=quick, as_json=as_json) is not None:
             return
         try:
             with contextlib.redirect_stdout(sys.stderr):

@@ -68,7 +68,7 @@ def register(app: typer.Typer) -> None:
         Prints errors and cost, draws pictures into STUDY.validation. The exit code is 1 when the model is worse than
         max_nrmse of the section [validate].
         """
-        if made("validate", study, folder, force=force, quick=quick, as_json=as_json):
+        if made("validate", study, folder, force=force, quick=quick, as_json=as_json) is not None:
             return
         from rich.console import Console
 

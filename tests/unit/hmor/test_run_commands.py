@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hmor.pipeline import Pipeline, Step
 from hmor.rigs import CATALOGUE, RIGS, find_rig, from_part
 from hmor.run_section import prepare, read_key
 from hmor.study import load_study
@@ -132,6 +133,18 @@ def test_a_trip_has_its_own_exit_code_and_sentence(tmp_path: Path) -> None:
     assert result["tripped"] is True and "(rule 'position')" in result["ended"]
     assert result["ended"] in done.stderr
     assert load_run(tmp_path / result["folder"]).ended == result["ended"]
+
+
+def test_a_step_that_tripped_has_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hmor.motorcycle import study
+
+    tripped = {"tripped": True, "ended": "Tripped at tick 7."}
+    toy = Pipeline("motorcycle_brakes", tmp_path, [Step("run", lambda _: tripped, {})])
+    monkeypatch.setattr(study, "motorcycle_brakes", lambda *_, **__: toy)
+    for _ in range(2):
+        done = hmor("run", "motorcycle_brakes", cwd=tmp_path)
+        assert done.returncode == 3
+        assert "hmor: Tripped at tick 7. It is kept; --force runs the test again." in done.stderr
 
 
 def test_all_problems_of_a_run_section_are_listed_at_once(tmp_path: Path) -> None:
