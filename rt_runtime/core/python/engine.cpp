@@ -149,7 +149,7 @@ void bind_engine(nb::module_& m) {
             const Recorder& r = loop.recorder();
             return to_numpy(r.data(), {static_cast<std::size_t>(r.frames()), static_cast<std::size_t>(r.width())});
           },
-          nb::rv_policy::move);
+          nb::rv_policy::automatic);  // the array owns its numbers: no second copy
 }
 
 }  // namespace hmor
