@@ -155,17 +155,10 @@ def _system() -> OdeSystem:
     road_under, tyre, series = (njit(function, error_model="numpy") for function in (road, _tyre, _series))
 
     def body_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
-        K_rt, Z_rt, K_ft, Z_ft, K_rs, Z_rs, K_fs, Z_fs = p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]
-        b_r, b_f, H, r_r, r_f, i_f, k_x, d_x, c_rr = p[11], p[12], p[13], p[15], p[16], p[19], p[21], p[22], p[24]
-        v_e, drag, a, load_r, load_f, sunk_r, sunk_f, per_M, per_M_b, per_J_b = (
-            p[25], p[26], p[27], p[31], p[32], p[33], p[34], p[35], p[36], p[37],
-        )  # fmt: skip
-        per_m_r, per_m_f, per_I_r, per_I_f, per_d_1, per_N_1 = p[38], p[39], p[40], p[41], p[42], p[43]
-        per_T_u, per_sigma, grip, per_v_e, wave, ahead_cos, ahead_sin = (
-            p[44], p[45], p[46], p[47], p[48], p[49], p[50],
-        )  # fmt: skip
-        v = x[1]
+        # Parameters are read where they are needed, what calls or branches comes first: the rest then stays in registers.
+        v, a, b_r, b_f = x[1], p[27], p[11], p[12]
         if x[0] - a >= 2.0:  # both wheels on the wave: its sine and cosine at the front follow from those at the rear
+            wave, ahead_cos, ahead_sin = p[48], p[49], p[50]
             turns = x[0] * 0.3333333333333333  # of the wave
             turns -= floor(turns + 0.5)
             c, s = series(COSINE, turns * turns), turns * series(SINE, turns * turns)
@@ -175,22 +168,26 @@ def _system() -> OdeSystem:
         else:
             h_r, slope_r = road_under(x[0], a)
             h_f, slope_f = road_under(x[0] + b_r + b_f, a)
+        c_rr, v_e, per_v_e = p[24], p[25], p[47]
+        rolling = c_rr if v >= 0.0 else -c_rr
+        if abs(v) < 20.0 * v_e:  # beyond, the tanh is 1
+            rolling = c_rr * tanh(v * per_v_e)
+        K_rt, Z_rt, K_ft, Z_ft, sunk_r, sunk_f, per_d_1 = p[0], p[1], p[2], p[3], p[33], p[34], p[42]
         N_r = tyre(K_rt, Z_rt, per_d_1, sunk_r + h_r - x[6], slope_r * v - x[7])
         N_f = tyre(K_ft, Z_ft, per_d_1, sunk_f + h_f - x[8], slope_f * v - x[9])
-        F_r = K_rs * (x[6] - x[2] + b_r * x[4]) + Z_rs * (x[7] - x[3] + b_r * x[5])
-        F_f = K_fs * (x[8] - x[2] - b_f * x[4]) + Z_fs * (x[9] - x[3] - b_f * x[5])
-        slip_r, slip_f = r_r * x[10] - v, r_f * x[11] - v
+        r_r, r_f, k_x, d_x = p[15], p[16], p[21], p[22]
+        per_N_1, per_T_u, per_sigma, grip = p[43], p[44], p[45], p[46]
+        slip_r, slip_f, relax = r_r * x[10] - v, r_f * x[11] - v, abs(v) * per_sigma
         g_r, g_f = min(N_r * per_N_1, 1.0), min(N_f * per_N_1, 1.0)
-        relax = abs(v) * per_sigma
         u_r_rate = g_r * slip_r - (grip * abs(slip_r) + relax + (1.0 - g_r) * per_T_u) * x[12]
         u_f_rate = g_f * slip_f - (grip * abs(slip_f) + relax + (1.0 - g_f) * per_T_u) * x[13]
         X_r = N_r * (k_x * x[12] + d_x * u_r_rate)
         X_f = N_f * (k_x * x[13] + d_x * u_f_rate)
-        rolling = c_rr
-        if abs(v) < 20.0 * v_e:  # else the tanh is 1
-            rolling = c_rr * tanh(abs(v) * per_v_e)
-        if v < 0.0:
-            rolling = -rolling
+        K_rs, Z_rs, K_fs, Z_fs, load_r, load_f = p[4], p[5], p[6], p[7], p[31], p[32]
+        F_r = K_rs * (x[6] - x[2] + b_r * x[4]) + Z_rs * (x[7] - x[3] + b_r * x[5])
+        F_f = K_fs * (x[8] - x[2] - b_f * x[4]) + Z_fs * (x[9] - x[3] - b_f * x[5])
+        H, i_f, drag, per_M, per_M_b, per_J_b = p[13], p[19], p[26], p[35], p[36], p[37]
+        per_m_r, per_m_f, per_I_r, per_I_f = p[38], p[39], p[40], p[41]
         dx[0] = v
         dx[1] = (X_r + X_f - N_r * slope_r - N_f * slope_f - drag * v * abs(v)) * per_M
         dx[2] = x[3]
