@@ -78,6 +78,17 @@ void plans() {
   double y[3];
   plan.run(nan, y);
   CHECK(std::isnan(y[0]) && std::isnan(y[1]) && std::isnan(y[2]));
+  {  // the last step gives the outputs at once; a step behind it may still read its results
+    Plan product(2, 0, array, {8, 9}, {}), longer(2, 0, array, {8, 9}, {});
+    for (Plan* p : {&product, &longer}) p->binary(Binary::mul, {0, 1}, {1, 1}, 8);
+    longer.unary(Unary::neg, {8, 9}, 12);
+    for (Plan* p : {&product, &longer}) {
+      const double in[2] = {3.0, 4.0};
+      double z[2] = {0.0, 0.0};
+      p->run(in, z);
+      CHECK(z[0] == 12.0 && z[1] == 16.0);
+    }
+  }
   Plan bad(2, 0, array, {2}, {});
   CHECK_THROWS(bad.clip({0}, {1.0}, {0.0, 0.0}, {1.0}, 8));
   CHECK_THROWS(bad.standard({0}, {1.0, 2.0}, {0.0}, 8));

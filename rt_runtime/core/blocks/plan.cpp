@@ -49,6 +49,7 @@ int Plan::room(int out, int n) const {
 Plan::Step& Plan::append(Kind kind, std::vector<int> x, int out, int n) {
   check(x);
   room(out, n);
+  gives_y_ = false;
   Step& step = steps_.emplace_back();
   step.kind = kind;
   step.out = out;
@@ -211,11 +212,19 @@ void Plan::clip(std::vector<int> x, std::vector<double> divisor, std::vector<dou
   step.gain = std::move(divisor);
   step.shift = std::move(lower);
   step.constant = std::move(upper);
+  gives_y_ = ends_in_y();
 }
 
 void Plan::unary(Unary function, std::vector<int> x, int out) {
   const int n = static_cast<int>(x.size());
   append(Kind::unary, std::move(x), out, n).unary = function;
+}
+
+/// Whether the results of the last step are the outputs and nobody else reads them.
+bool Plan::ends_in_y() const noexcept {
+  const Step& step = steps_.back();
+  return n_state_ == 0 && !outputs_.empty() && y_side_by_side_ && outputs_[0] == step.out &&
+         static_cast<int>(outputs_.size()) == step.n;
 }
 
 void Plan::binary(Binary function, std::vector<int> a, std::vector<int> b, int out) {
@@ -225,6 +234,7 @@ void Plan::binary(Binary function, std::vector<int> a, std::vector<int> b, int o
   Step& step = append(Kind::binary, std::move(a), out, n);
   step.binary = function;
   step.other = std::move(b);
+  gives_y_ = ends_in_y();
 }
 
 void Plan::product(std::vector<int> x, int count, int out) {

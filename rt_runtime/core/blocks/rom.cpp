@@ -85,8 +85,9 @@ const double* Plan::argument(Step& step) noexcept {
 void Plan::run(const double* u, double* y) noexcept {
   double* array = array_.data();
   for (int i = 0; i < n_u_; ++i) array[i] = u[i];
+  Step* const last = gives_y_ ? steps_.data() + steps_.size() - 1 : nullptr;
   for (Step& step : steps_) {
-    double* r = array + step.out;
+    double* r = &step == last ? y : array + step.out;
     switch (step.kind) {
       case Kind::dense: {
         if (!step.constant_c)
@@ -163,6 +164,7 @@ void Plan::run(const double* u, double* y) noexcept {
       }
     }
   }
+  if (gives_y_) return;
   if (y_side_by_side_) {
     const double* from = array + outputs_[0];
     for (std::size_t i = 0; i < outputs_.size(); ++i) y[i] = from[i];

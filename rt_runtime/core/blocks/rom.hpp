@@ -84,6 +84,7 @@ class Plan {
   void check(const std::vector<int>& places) const;
   int room(int out, int n) const;
   Step& append(Kind kind, std::vector<int> x, int out, int n);
+  bool ends_in_y() const noexcept;
   bool written(const std::vector<int>& places) const noexcept;
   bool whole_result(const std::vector<int>& places) const noexcept;
   bool bilinear_form(const std::vector<int>& a, const std::vector<int>& b, const Matrix& coefficients, double c, int out);
@@ -96,6 +97,7 @@ class Plan {
   std::vector<Step> steps_;
   std::int64_t work_ = 0;
   bool y_side_by_side_ = false;
+  bool gives_y_ = false;  // the last step writes the outputs, all of them and nothing behind
 };
 
 /// A reduced model as a block. Inputs: u. Outputs: y, and with `watch` the number of inputs outside their domain (a nan
