@@ -155,7 +155,7 @@ def _system() -> OdeSystem:
     road_under, tyre, series = (njit(function, error_model="numpy") for function in (road, _tyre, _series))
 
     def body_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
-        # Parameters are read where they are needed, what calls or branches comes first: the rest then stays in registers.
+        # Calls and branches come first and parameters are read where they are needed: so the rest stays in registers.
         v, a, b_r, b_f = x[1], p[27], p[11], p[12]
         if x[0] - a >= 2.0:  # both wheels on the wave: its sine and cosine at the front follow from those at the rear
             wave, ahead_cos, ahead_sin = p[48], p[49], p[50]
