@@ -33,9 +33,10 @@ def c_header(form: Form, precision: str) -> str:
     )
     outputs = "\n".join(f" *   y[{i}]  {_port(p)}" for i, p in enumerate(form.outputs))
     if form.gate is not None:
+        who = "The outputs" if form.gate.outputs is None else comment_text(", ".join(form.gate.outputs))
         outputs += (
-            f"\n *\n * The outputs vanish with {comment_text(form.gate.input)}: below {form.gate.span:.9g} they fade "
-            "linearly to zero, and stay there."
+            f"\n *\n * {who} vanish with {comment_text(form.gate.input)}: below {form.gate.span:.9g} they fade "
+            f"linearly to zero{f' at {form.gate.closed:.9g}' if form.gate.closed else ''}, and stay there."
         )
     memory = (
         "Without memory: state is not used and may be a null pointer."
@@ -248,11 +249,24 @@ def _walk(tree: Tree) -> tuple[np.ndarray, np.ndarray]:
     return np.array(rows), np.concatenate(numbers)
 
 
+def _share(gate: Gate, x: str, t: CType) -> str:
+    beyond = f"({x} - {t.literal(gate.closed)})" if gate.closed else x
+    return f"clip({beyond} / {t.literal(gate.width)}, {t.literal(0.0)}, {t.literal(1.0)})"
+
+
+def _memory_gate(gate: Gate, form: Form, t: CType) -> tuple[str, str]:
+    """Return the lines of a model with memory that take the share of a gate, and that let outputs vanish with it."""
+    j, n_in = gate.column(form.regressors), len(form.inputs)
+    taken = _share(gate, f"u[{j}]" if j < n_in else f"state[{j - n_in}]", t)
+    gated = [int(i) for i in np.flatnonzero(gate.gated(form.outputs))]
+    return f"    const {t.name} c = {taken};\n", "".join(f"    y[{i}] *= c;\n" for i in gated)
+
+
 def _gate(gate: Gate, form: Form, t: CType) -> str:
     """Return the lines that ask the map with one input raised to the span, and let the outputs vanish with it."""
     j, span = gate.column(form.inputs), t.literal(gate.span)
     return f"""\
-    const {t.name} c = clip(u[{j}] / {span}, {t.literal(0.0)}, {t.literal(1.0)});
+    const {t.name} c = {_share(gate, f"u[{j}]", t)};
     {t.name} x[{len(form.inputs)}];
     int i;
     for (i = 0; i < {len(form.inputs)}; ++i)
@@ -311,6 +325,7 @@ void {name}_step(const {t.name} *u, {t.name} *state, {t.name} *y)
     for (i = 0; i < {n_out}; ++i)
         state[{past_u} + i] = y[i];
 """
+    share, fade = ("", "") if form.gate is None else _memory_gate(form.gate, form, t)
     return f"""\
 {clip}void {name}_reset({t.name} *state)
 {{
@@ -321,7 +336,7 @@ void {name}_step(const {t.name} *u, {t.name} *state, {t.name} *y)
 
 void {name}_step(const {t.name} *u, {t.name} *state, {t.name} *y)
 {{
-    {t.name} x[{n_in + n_state}];
+{share}    {t.name} x[{n_in + n_state}];
     int i;
     for (i = 0; i < {n_in}; ++i)
         x[i] = clip(u[i], domain_lower[i], domain_upper[i]);
@@ -330,6 +345,6 @@ void {name}_step(const {t.name} *u, {t.name} *state, {t.name} *y)
     map(x, y);
     for (i = 0; i < {n_out}; ++i)
         y[i] = clip(y[i], bounds_lower[i], bounds_upper[i]);
-{shift_u if form.recursion.input_lags else ""}{shift_y if form.recursion.output_lags else ""}}}
+{fade}{shift_u if form.recursion.input_lags else ""}{shift_y if form.recursion.output_lags else ""}}}
 
 {outside}"""

@@ -107,8 +107,9 @@ class Form:
     """A model ready to be written: signals in and out, the map, and its memory if any.
 
     `regressors` are the ports of the map f: the inputs themselves, or (u_k, state_k) for a model with memory.
-    `domain` is their range (lower, upper), finite; the inputs come first. Behind a `gate` (never with memory) the
-    outputs are y = c f(u with u_j raised to span), c = clip(u_j / span, 0, 1).
+    `domain` is their range (lower, upper), finite; the inputs come first. Behind a `gate` the outputs are
+    y = c f(u with u_j raised to span), c = clip((u_j - closed) / (span - closed), 0, 1); with memory nothing is raised,
+    u_j is one of the regressors, and only the outputs the gate names are multiplied by c, after their bounds.
     """
 
     name: str

@@ -54,7 +54,8 @@ def golden_vectors(model: ReducedModel, domain: tuple[Array, Array], *, seed: in
     X = golden_rows(*domain, seed=seed)
     if model.gate is not None:
         j = model.gate.column(model.inputs)
-        X[-GATE_ROWS:, j] = np.clip(np.linspace(0.0, model.gate.span, GATE_ROWS), domain[0][j], domain[1][j])
+        way = np.linspace(model.gate.closed, model.gate.span, GATE_ROWS)
+        X[-GATE_ROWS:, j] = np.clip(way, domain[0][j], domain[1][j])
     Y = model.predict(X)
     if not isinstance(model, Memory):
         return Golden(X, Y, None, None)

@@ -115,28 +115,40 @@ class _Graph:
             self.polynomial(form, x, output)
 
     def gate(self, gate: Gate, inputs: tuple[Port, ...], step: Dense | Polynomial) -> None:
-        """Ask the map with u_j raised to span, and multiply it by clip(u_j / span, 0, 1).
-
-        Max and Min hand a nan on, which Clip need not.
-        """
+        """Ask the map with u_j raised to span, and multiply it by the share of the gate."""
         column = gate.column(inputs)
         lower = np.full(len(inputs), -np.inf)
         lower[column] = gate.span
         self.step(step, self.node("Max", ["u", self.hold("gate_lower", lower)], "u_raised"), "y_free")
-        c = self.node("Gather", ["u", self.hold("gate_column", np.array([column]))], "gate_input", {"axis": 1})
-        c = self.node("Div", [c, self.hold("gate_span", np.array([gate.span]))], "gate_share")
-        c = self.node("Max", [c, self.hold("gate_closed", np.zeros(1))], "gate_above")
-        c = self.node("Min", [c, self.hold("gate_open", np.ones(1))], "gate")
-        self.node("Mul", ["y_free", c], "y")
+        self.node("Mul", ["y_free", self.share(gate, column, "u")], "y")
 
-    def recursion(self, form: Recursion, step: Dense | Polynomial) -> None:
-        """Wrap the map in clipping, and shift the state by one Gather."""
+    def share(self, gate: Gate, column: int, x: str) -> str:
+        """Append clip((x_j - closed) / (span - closed), 0, 1) of column j of x.
+
+        Max and Min hand a nan on, which Clip need not.
+        """
+        c = self.node("Gather", [x, self.hold("gate_column", np.array([column]))], "gate_input", {"axis": 1})
+        if gate.closed:
+            c = self.node("Sub", [c, self.hold("gate_start", np.array([gate.closed]))], "gate_beyond")
+        c = self.node("Div", [c, self.hold("gate_span", np.array([gate.width]))], "gate_share")
+        c = self.node("Max", [c, self.hold("gate_closed", np.zeros(1))], "gate_above")
+        return self.node("Min", [c, self.hold("gate_open", np.ones(1))], "gate")
+
+    def recursion(self, form: Recursion, whole: Form) -> None:
+        """Wrap the map in clipping, let its outputs through the gate if any, and shift the state by one Gather."""
         x = self.node("Concat", ["u", "state"], "x", {"axis": 1})
         inside = self.node("Max", [x, self.hold("domain_lower", form.domain[0])], "x_above")
         inside = self.node("Min", [inside, self.hold("domain_upper", form.domain[1])], "x_inside")
-        self.step(step, inside, "y_free")
+        self.step(whole.step, inside, "y_free")
+        gate = whole.gate
         y = self.node("Max", ["y_free", self.hold("bounds_lower", form.bounds[0])], "y_above")
-        self.node("Min", [y, self.hold("bounds_upper", form.bounds[1])], "y")
+        y = self.node("Min", [y, self.hold("bounds_upper", form.bounds[1])], "y" if gate is None else "y_inside")
+        if gate is not None:
+            gated = gate.gated(whole.outputs)
+            c = self.share(gate, gate.column(whole.regressors), x)
+            faded = self.node("Mul", [y, c], "y" if gated.all() else "y_gated")
+            if not gated.all():
+                self.node("Where", [self.flags("gate_outputs", gated), faded, y], "y")
         everything = self.node("Concat", [x, "y"], "x_and_y", {"axis": 1})
         self.node("Gather", [everything, self.hold("shift", form.shift)], "state_next", {"axis": 1})
 
@@ -216,7 +228,7 @@ def onnx_model(form: Form, precision: str = "float64") -> Any:
 
     graph = _Graph(precision)
     if form.recursion is not None:
-        graph.recursion(form.recursion, form.step)
+        graph.recursion(form.recursion, form)
     elif form.gate is not None:
         graph.gate(form.gate, form.inputs, form.step)
     else:

@@ -39,8 +39,7 @@ def _model(model: BundleModel) -> str:
         f"model     {model.name} ({model.kind})",
         f"precision {precision}",
         f"memory    {memory}",
-        *([f"gate      no output without {said['gate']['input']}, all of it from {said['gate']['span']:g} on"]
-          if "gate" in said else []),
+        *([_gate(said["gate"])] if "gate" in said else []),
         f"cost      {said['multiply_adds']} multiply-adds",
         f"golden    {golden}, tolerance {model.tolerance:g}",
         f"files     {', '.join([said['onnx'], *said['c'], *said['fmu']])}",
@@ -49,6 +48,12 @@ def _model(model: BundleModel) -> str:
     ]
     rows = [_row("input", s) for s in model.inputs] + [_row("output", s) for s in model.outputs]
     return "\n".join(lines) + "\n" + text_table(("", "signal", "unit", "lower", "upper"), rows)
+
+
+def _gate(gate: dict[str, Any]) -> str:
+    who = f"no {', '.join(gate['outputs'])}" if "outputs" in gate else "no output"
+    when = f"up to {gate['closed']:g} of" if "closed" in gate else "without"
+    return f"gate      {who} {when} {gate['input']}, all of it from {gate['span']:g} on"
 
 
 def _row(side: str, signal: BundleSignal) -> tuple[str, ...]:

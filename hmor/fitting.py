@@ -47,9 +47,10 @@ def fit(
     train, valid, _ = split(study, data)
     domain = _domain(study, section, data)
     seed = study.study.seed
+    gate = None if section.gate is None else section.gate.gate()
     if section.memory is not None:
         assert dt is not None
-        history = section.memory.history(data.inputs, data.outputs, dt)
+        history = section.memory.history(data.inputs, data.outputs, dt, gate)
         if section.kind == "pce":
             from mor import fit_pce_memory
 
@@ -61,7 +62,6 @@ def fit(
             train, valid, history, config, domain=domain, folder=folder, resume=resume, progress=progress
         )
         return remembering, []
-    gate = None if section.gate is None else section.gate.gate()
     if section.kind == "pce":
         from mor import fit_pce
 

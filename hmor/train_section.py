@@ -69,14 +69,20 @@ class PceSection(Section):
 
 
 class GateSection(Section):
-    """[train.gate]: the outputs vanish with `input`; below `span`, in its unit, they fade, as in `mor.Gate`."""
+    """[train.gate]: the outputs vanish with `input`; from `span` down to `closed` they fade, as in `mor.Gate`."""
 
     input: str
     span: float = Field(gt=0, allow_inf_nan=False)
+    closed: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _opens(self) -> GateSection:
+        self.gate()
+        return self
 
     def gate(self) -> Gate:
         """Return the gate."""
-        return Gate(self.input, self.span)
+        return Gate(self.input, self.span, self.closed)
 
 
 class FilterSection(Section):
@@ -108,10 +114,12 @@ class MemorySection(Section):
         MemoryConfig(rows=self.rows, horizon=self.horizon, segments=self.segments, iterations=self.iterations)
         return self
 
-    def history(self, signals: tuple[Port, ...], outputs: tuple[Port, ...], dt: float) -> History:
+    def history(
+        self, signals: tuple[Port, ...], outputs: tuple[Port, ...], dt: float, gate: Gate | None = None
+    ) -> History:
         """Return the structure of the model."""
         filters = tuple(Filter(f.of, f.time_constant) for f in self.filters)
-        return History(signals, outputs, dt, self.input_lags, self.output_lags, filters)
+        return History(signals, outputs, dt, self.input_lags, self.output_lags, filters, gate=gate)
 
     def config(self, network: FfnnConfig) -> MemoryConfig:
         """Return the settings of a fit."""
@@ -148,8 +156,6 @@ class TrainSection(Section):
     def _memory_fits(self) -> TrainSection:
         if self.memory is not None and self.outputs is None:
             raise ConfigError("outputs must be named for a model with memory")
-        if self.memory is not None and self.gate is not None:
-            raise ConfigError("gate must be left out for a model with memory")
         return self
 
 

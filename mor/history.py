@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mor.dataset import Dataset
+from mor.gate import Gate
 from mor.memory import regressor_ports
 from mor.ports import Port, check_name
 from rt_runtime.errors import ConfigError
@@ -74,6 +75,10 @@ class History:
     `output_lags` of each output and the state of each filter. Filters appear as further outputs of the one-step map
     (`states`), which is how they are remembered from step to step. `hidden` are signals of the full-order model that
     stand behind the outputs in the data, for filters to follow.
+
+    Behind a `gate` the outputs vanish with one thing the model sees: with a signal, a filter or state by its name
+    ("V_rw", as it was one step ago), or any other of the `features`. States and filters go on as they are; one that
+    follows an output, alone or in a product, learns what drives it from the data, where the output vanishes by itself.
     """
 
     signals: tuple[Port, ...]
@@ -83,6 +88,7 @@ class History:
     output_lags: int = 0
     filters: tuple[Filter, ...] = ()
     hidden: tuple[Port, ...] = ()
+    gate: Gate | None = None
 
     def __post_init__(self) -> None:
         for name in ("signals", "outputs", "filters", "hidden"):
@@ -110,6 +116,14 @@ class History:
                     f"Time constant of the filter of '{f.of}' must be at least dt = {self.dt:g} s, "
                     f"got {f.time_constant:g} s."
                 )
+        if not problems and self.gate is not None:
+            seen = [p.name for p in self.features]
+            if self.gate.input not in seen and f"{self.gate.input}_lag1" not in seen:
+                problems.append(
+                    f"input of the gate of a history must be one of {', '.join(seen)}, got '{self.gate.input}'."
+                )
+            if self.gate.outputs is not None:
+                problems.append("outputs of the gate of a history must be left out: all of its outputs vanish.")
         if problems:
             raise ConfigError.from_problems("History", problems)
 
@@ -127,10 +141,25 @@ class History:
     def sources(self) -> tuple[Port, ...]:
         """What drives products and states; a fit must learn it beside the outputs."""
         return tuple(
-            Port(f"{port.name}_drive" if isinstance(f, State) else "_".join(f.factors), port.unit)
-            for port, f in zip(self.states, self.filters, strict=True)
-            if f.learned
+            Port("_".join(f.factors) if len(f.factors) > 1 else f"{port.name}_drive", port.unit)
+            for port, f, learned in zip(self.states, self.filters, self.learned, strict=True)
+            if learned
         )
+
+    @property
+    def learned(self) -> tuple[bool, ...]:
+        """For each filter, whether a fit must learn what drives it: a map in front of a gate is not its output."""
+        gated = () if self.gate is None else tuple(p.name for p in self.outputs)
+        return tuple(f.learned or f.of.strip() in gated for f in self.filters)
+
+    @property
+    def memory_gate(self) -> Gate | None:
+        """The gate of the one-step map: the regressor it looks at, and the outputs that vanish."""
+        if self.gate is None:
+            return None
+        seen = self.gate.input in [p.name for p in self.features]
+        at = self.gate.input if seen else f"{self.gate.input}_lag1"
+        return replace(self.gate, input=at, outputs=tuple(p.name for p in self.outputs))
 
     @property
     def lags(self) -> int:
@@ -206,7 +235,7 @@ class History:
         z = self.filtered(driving)
         if self.filters:
             columns.append(np.where((at >= 1)[:, None], z[np.maximum(at - 1, 0)], 0.0))
-        learned = [i for i, f in enumerate(self.filters) if f.learned]
+        learned = np.flatnonzero(self.learned)
         return np.column_stack(columns), np.column_stack([shown[at], driving[at][:, learned]])
 
     def driving(self, u: Array, y: Array) -> Array:

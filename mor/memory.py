@@ -10,8 +10,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mor.gate import Gate
 from mor.ports import Port
-from mor.reduced import Array, Arrays, Header, ReducedModel, frozen, header_ports, rebuild
+from mor.reduced import Array, Arrays, Header, ReducedModel, frozen, header_gate, header_ports, rebuild
 from rt_runtime.errors import ConfigError
 
 
@@ -35,7 +36,8 @@ class Memory(ReducedModel):
     lag the ports stand in the order of `signals` and `outputs`. The state is what is remembered, (u_{k-1}, ...,
     u_{k-n}, y_{k-1}, ..., y_{k-m}); it starts as `initial` (zeros: at rest, zero output). `predict`, `jacobian`,
     `inputs` and `domain` speak of the one-step map (rows are regressors x_k), `rollout` of the free run, where only u
-    is given.
+    is given. Behind a `gate` its outputs, after their bounds, are multiplied by c = clip((x_j - closed) / (span -
+    closed), 0, 1) with x_j one of the regressors; the others, states of the memory, are not touched.
     """
 
     kind: ClassVar[str] = "memory"
@@ -46,6 +48,7 @@ class Memory(ReducedModel):
     output_lags: int
     bounds: tuple[Array, Array]
     initial: Array
+    gate: Gate | None = None
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.dt) and self.dt > 0.0):
@@ -56,7 +59,10 @@ class Memory(ReducedModel):
                 f"got input_lags={self.input_lags}, output_lags={self.output_lags}."
             )
         if self.step.gate is not None:
-            raise ConfigError("Step of a model with memory must have no gate: what is remembered would vanish as well.")
+            raise ConfigError(
+                "Step of a model with memory must have no gate: what is remembered would vanish as well; give it to "
+                "the model itself."
+            )
         need = len(self.signals) * (1 + self.input_lags) + len(self.outputs) * self.output_lags
         if len(self.step.inputs) != need:
             raise ConfigError(
@@ -76,6 +82,8 @@ class Memory(ReducedModel):
             raise ConfigError(
                 f"Initial state of a model with memory must have {size} values, got shape {initial.shape}."
             )
+        if self.gate is not None:
+            self.gate.check_memory(self.inputs, self.domain[1], self.outputs, (lower, upper))
         object.__setattr__(self, "bounds", (lower, upper))
         object.__setattr__(self, "initial", initial)
 
@@ -89,11 +97,12 @@ class Memory(ReducedModel):
         input_lags: int,
         output_lags: int,
         bounds: tuple[ArrayLike, ArrayLike],
+        gate: Gate | None = None,
     ) -> Self:
         """Wrap a static model as one-step map that starts from rest; outputs stay in `bounds` = (lower, upper)."""
         size = len(signals) * input_lags + len(step.outputs) * output_lags
         low, high = np.asarray(bounds[0], float), np.asarray(bounds[1], float)
-        return cls(step, signals, float(dt), input_lags, output_lags, (low, high), np.zeros(size))
+        return cls(step, signals, float(dt), input_lags, output_lags, (low, high), np.zeros(size), gate)
 
     @property
     def inputs(self) -> tuple[Port, ...]:  # type: ignore[override]
@@ -113,7 +122,7 @@ class Memory(ReducedModel):
     @property
     def cost(self) -> int:
         """Multiply-adds of one step."""
-        return self.step.cost
+        return self.step.cost + self.gate_cost
 
     def _predict(self, X: Array) -> Array:
         clipped: Array = np.clip(self.step._predict(np.clip(X, *self.domain)), *self.bounds)
@@ -125,6 +134,22 @@ class Memory(ReducedModel):
         y = self.step._predict(inside[None, :])[0]
         free = (y > self.bounds[0]) & (y < self.bounds[1])
         slope: Array = self.step._jacobian(inside) * free[:, None] * ((x >= lower) & (x <= upper))
+        return slope
+
+    def _behind_gate(self, rows: Array) -> Array:
+        y = self._predict(rows)
+        if self.gate is not None:
+            share = self.gate.share(rows, self.inputs)[:, None]
+            y = np.where(self.gate.gated(self.outputs), y * share, y)
+        return y
+
+    def _slope_behind_gate(self, point: Array) -> Array:
+        slope = self._jacobian(point)
+        if self.gate is not None:
+            gated, j = self.gate.gated(self.outputs), self.gate.column(self.inputs)
+            slope[gated] *= self.gate.share(point[None, :], self.inputs)
+            if self.gate.closed < point[j] < self.gate.span:  # on the edges it is the slope outside
+                slope[gated, j] += self._predict(point[None, :])[0, gated] / self.gate.width
         return slope
 
     def rollout(self, u: ArrayLike, *, state: ArrayLike | None = None) -> Array:
@@ -162,7 +187,8 @@ class Memory(ReducedModel):
         x = np.concatenate([np.zeros(len(self.signals)), start])
         y = np.empty((len(inputs), len(self.outputs)))
         n_past_u = len(self.signals) * self.input_lags
-        _runner()(evaluate, parameters, inputs, x, n_past_u, *self.domain, *self.bounds, y, truth, at)
+        gate = gate_numbers(self.gate, self.inputs, self.outputs)
+        _runner()(evaluate, parameters, inputs, x, n_past_u, *self.domain, *self.bounds, *gate, y, truth, at)
         return y
 
     def outside_run(self, u: ArrayLike) -> NDArray[np.bool_]:
@@ -183,13 +209,13 @@ class Memory(ReducedModel):
         return own | {f"step.{name}": array for name, array in self.step.arrays().items()}
 
     def header(self) -> dict[str, Any]:
-        """Return kind, signals, outputs and the header of the step."""
+        """Return kind, signals, outputs, the gate if any, and the header of the step."""
         return {
             "kind": self.kind,
             "signals": [[p.name, p.unit] for p in self.signals],
             "outputs": [[p.name, p.unit] for p in self.outputs],
             "step": self.step.header(),
-        }
+        } | ({} if self.gate is None else {"gate": self.gate.plain()})
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, header: Header) -> Self:
@@ -199,7 +225,7 @@ class Memory(ReducedModel):
         signals = header_ports(header, "signals")
         bounds = (arrays["bounds"][0], arrays["bounds"][1])
         step = rebuild(inner, header["step"])
-        return cls(step, signals, float(arrays["dt"][0]), n_u, n_y, bounds, arrays["initial"])
+        return cls(step, signals, float(arrays["dt"][0]), n_u, n_y, bounds, arrays["initial"], header_gate(header))
 
     def describe(self) -> dict[str, Any]:
         """Return the summary of the contract with dt, lags, bounds and the step's own summary."""
@@ -213,17 +239,38 @@ class Memory(ReducedModel):
         }
 
     def kernel(self) -> tuple[Callable[..., None], tuple[NDArray[Any], ...]]:
-        """Return the compiled one-step map of the step; clipping is the caller's."""
+        """Return the compiled one-step map of the step; clipping and the gate are the caller's."""
         return self.step.kernel()
+
+
+def gate_numbers(
+    gate: Gate | None, inputs: Sequence[Port], outputs: Sequence[Port]
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Return a gate for a compiled loop: (which of `inputs` it looks at, closed, span), which of `outputs` vanish."""
+    if gate is None:
+        return np.array([0.0, 0.0, 1.0]), np.zeros(len(outputs), dtype=np.bool_)
+    return gate.numbers(inputs), gate.gated(outputs)
+
+
+def share_of(x: float, closed: float, span: float) -> float:
+    """Return c = clip((x - closed) / (span - closed), 0, 1), nan for a nan; for compiled loops."""
+    c = (x - closed) / (span - closed)
+    if c < 0.0:
+        return 0.0
+    return 1.0 if c > 1.0 else c
 
 
 @cache
 def _runner() -> Callable[..., None]:
-    """Compile the free run: clamp the regressors, evaluate, clamp the output, shift the state."""
+    """Compile the free run: clamp the regressors, evaluate, clamp the outputs, gate them, shift the state."""
     from numba import njit
 
+    share = njit(share_of)
+
     @njit
-    def run(evaluate, parameters, u, x, n_past_u, x_low, x_high, y_low, y_high, out, truth, at):  # type: ignore[no-untyped-def]
+    def run(  # type: ignore[no-untyped-def]
+        evaluate, parameters, u, x, n_past_u, x_low, x_high, y_low, y_high, gate, gated, out, truth, at
+    ):
         n_u, n_y = u.shape[1], out.shape[1]
         first_y = n_u + n_past_u
         inside = np.empty_like(x)
@@ -234,8 +281,11 @@ def _runner() -> Callable[..., None]:
             for i in range(x.size):
                 inside[i] = min(max(x[i], x_low[i]), x_high[i])
             evaluate(inside, y, parameters)
+            c = share(x[int(gate[0])], gate[1], gate[2])
             for i in range(n_y):
                 y[i] = min(max(y[i], y_low[i]), y_high[i])
+                if gated[i]:
+                    y[i] *= c
                 out[k, i] = y[i]
             for i in range(at.size):
                 y[at[i]] = truth[k, i]

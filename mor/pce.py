@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -227,3 +227,19 @@ class Pce(ReducedModel):
             "sobol_total": [dict(zip(names, map(float, row), strict=True)) for row in total],
             "fit": dict(self.fit),
         }
+
+
+def joined(one: Pce, two: Pce) -> Pce:
+    """Return one expansion with the outputs of both (of the same inputs and laws), over the union of their terms."""
+    union = np.unique(np.vstack([one.indices, two.indices]), axis=0)
+    place = {row.tobytes(): n for n, row in enumerate(union)}
+    coefficients = np.zeros((len(union), len(one.outputs) + len(two.outputs)))
+    for part, start in ((one, 0), (two, len(one.outputs))):
+        rows = [place[row.tobytes()] for row in np.ascontiguousarray(part.indices)]
+        coefficients[rows, start : start + len(part.outputs)] = part.coefficients
+    longer = one if one.recurrence.shape[1] >= two.recurrence.shape[1] else two
+    fit = {"rows": two.fit.get("rows"), "outputs": [*one.fit.get("outputs", ()), *two.fit.get("outputs", ())]}
+    return replace(
+        one, outputs=(*one.outputs, *two.outputs), recurrence=longer.recurrence, indices=union,
+        coefficients=coefficients, loo=np.concatenate([one.loo, two.loo]), fit=fit,
+    )  # fmt: skip

@@ -5,7 +5,8 @@ In free run the features depend on what the model said before, so the output dep
     y_k = C psi(x_k),   x_k = x(u_k, s_{k-1}),   s_k = s(s_{k-1}, u_k, y_k)     s: lagged outputs and filter states
     dy_k/dc = psi(x_k) + C dpsi/dx ds_{k-1}/dc,   ds_k/dc from the same recursion
 
-and Gauss-Newton steps with Levenberg's damping on the error of whole runs use exactly that slope.
+and Gauss-Newton steps with Levenberg's damping on the error of whole runs use exactly that slope. Behind a gate y_k is
+multiplied by its share c(x_k), which depends on the coefficients through x_k in the same way.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 
 from mor.dataset import Dataset
 from mor.history import History, split_runs
+from mor.memory import gate_numbers
 from mor.memory_limits import Limits
 from mor.pce import Pce
 from mor.reduced import Array
@@ -54,8 +56,11 @@ def refined(history: History, step: Pce, limits: Limits, train: Dataset, *, iter
 
 def drive_names(history: History) -> list[str]:
     """Name what drives each filter: a target of the fit where it must be learned, else a signal or an output."""
-    learned = iter(history.sources)
-    return [next(learned).name if f.learned else f.of.strip() for f in history.filters]
+    drives = iter(history.sources)
+    return [
+        next(drives).name if learned else f.of.strip()
+        for f, learned in zip(history.filters, history.learned, strict=True)
+    ]
 
 
 class _FreeRuns:
@@ -80,6 +85,7 @@ class _FreeRuns:
         )
         self.poles = history.poles
         self.lags = history.input_lags, history.output_lags
+        self.gate = gate_numbers(history.memory_gate, step.inputs, history.outputs)
         variance = np.var(train.Y[:, : self.n_y], axis=0)
         self.weight = 1.0 / (np.where(variance > 0.0, variance, 1.0) * steps)
 
@@ -107,7 +113,8 @@ class _FreeRuns:
         residual, slope = np.empty((kept, self.n_y)), np.empty((kept, self.n_y, size))
         _kernel()(
             u, y, np.ascontiguousarray(C), s.indices, s.location, s.scale, s.recurrence, *self.limits.features,
-            *self.limits.outputs, self.driver, self.poles, *self.lags, self.n_y, self.every, residual, slope,
+            *self.limits.outputs, self.driver, self.poles, *self.lags, self.n_y, self.every, *self.gate,
+            residual, slope,
         )  # fmt: skip
         return residual, slope
 
@@ -121,7 +128,7 @@ def _kernel() -> Callable[..., None]:
 
 def _free_run(  # type: ignore[no-untyped-def]
     u, y, C, indices, location, scale, recurrence, x_low, x_high, y_low, y_high, driver, poles, n_ulag, n_ylag, n_y,
-    every, residual, slope,
+    every, gate, gated, residual, slope,
 ):  # fmt: skip
     """Run freely; keep each `every`-th residual (n, n_y) and its slope (n, n_y, targets * terms or 0 for none)."""
     n_u, (terms, targets), n_z = u.shape[1], C.shape, poles.size
@@ -177,6 +184,13 @@ def _free_run(  # type: ignore[no-untyped-def]
                 bounded = min(max(out[o], y_low[o]), y_high[o])
                 if bounded != out[o]:
                     dout[o, :] = 0.0
+                if gated[o]:
+                    at = int(gate[0])
+                    c = min(max((x[at] - gate[1]) / (gate[2] - gate[1]), 0.0), 1.0)
+                    fading = bounded / (gate[2] - gate[1]) if 0.0 < c < 1.0 else 0.0
+                    for s in range(size):
+                        dout[o, s] = c * dout[o, s] + fading * dx[at, s]
+                    bounded *= c
                 out[o] = bounded
         if k % every == 0:
             for o in range(n_y):
@@ -192,6 +206,8 @@ def _free_run(  # type: ignore[no-untyped-def]
                 dx[row, s] *= poles[j]
                 if source < targets:
                     dx[row, s] += (1.0 - poles[j]) * dout[source, s]
+            if z[j] != new:
+                dx[row, :] = 0.0
             x[row] = z[j]
         for i in range(first_z - 1, first_y + n_y - 1, -1):
             x[i] = x[i - n_y]

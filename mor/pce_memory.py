@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from mor.history import History
 from mor.marginals import Uniform
 from mor.memory import Memory, regressor_ports
 from mor.memory_limits import Limits, distinct, free_run_error, memory_limits
-from mor.pce import Pce
+from mor.pce import Pce, joined
 from mor.pce_fit import fit_pce
 from mor.pce_freerun import drive_names, refined
 from mor.reduced import Array
@@ -36,29 +37,36 @@ def fit_pce_memory(
     domain: tuple[ArrayLike, ArrayLike] | None = None,
     bounds: tuple[ArrayLike, ArrayLike] | None = None,
     seed: int = 0,
+    draws: int = 1,
 ) -> Memory:
     """Fit an expansion that remembers `history` to trajectories and return it finished.
 
     `train` and `valid` hold whole trajectories (`run`), sampled every `history.dt` and starting from rest. `rows`
     instants drawn by `seed` choose terms and coefficients one step ahead (method, degree and q as in `fit_pce`); where
-    outputs come back, up to `iterations` Gauss-Newton steps then fit the coefficients to whole free runs. The better of
-    the two on the free runs of `valid` comes back. domain: (lower, upper) of the signals, default their extent in
+    outputs come back, up to `iterations` Gauss-Newton steps then fit the coefficients to whole free runs. With several
+    `draws` of rows (seed, seed + 1, ...) that is done for each. The best on the free runs of `valid` comes back, by
+    the worst of outputs and hidden signals. Behind a gate of the history an output is fitted where it is not closed;
+    what is remembered beside it, everywhere. domain: (lower, upper) of the signals, default their extent in
     `train`; bounds: of the outputs, default their extent with a margin of 5 %, kept whatever comes in.
     """
     whole(rows, "rows", "fit_pce_memory", 10)
     whole(iterations, "iterations", "fit_pce_memory", 0)
+    whole(draws, "draws", "fit_pce_memory", 1)
     history.check(train)
     history.check(valid)
     limits = memory_limits(history, train, domain, bounds)
     space = _space(history, limits)
-    drawn = history.table(train, rows=rows, seed=seed)
-    table = Dataset(np.clip(drawn.X, *limits.features), drawn.Y, drawn.inputs, drawn.outputs)
-    step = fit_pce(distinct(table), space, method=method, degree=degree, q=q)
-    first = assemble(history, step, limits)
-    if not history.feedback or iterations == 0:
-        return first
-    second = assemble(history, refined(history, step, limits, train, iterations=iterations), limits)
-    return min((first, second), key=lambda model: free_run_error(model, valid))
+    fit = partial(fit_pce, space=space, method=method, degree=degree, q=q)
+    models = []
+    for draw in range(draws):
+        drawn = history.table(train, rows=rows, seed=seed + draw)
+        table = Dataset(np.clip(drawn.X, *limits.features), drawn.Y, drawn.inputs, drawn.outputs)
+        step = _one_step(history, distinct(table), fit)
+        models.append(assemble(history, step, limits))
+        if history.feedback and iterations > 0:
+            better = refined(history, step, limits, train, iterations=iterations)
+            models.append(assemble(history, better, limits))
+    return models[0] if len(models) == 1 else min(models, key=lambda model: free_run_error(model, valid))
 
 
 def select_pce_history(
@@ -96,6 +104,18 @@ def select_pce_history(
         for i, (history, model, error) in enumerate(zip(histories, models, errors, strict=True))
     ]
     return models[best], table
+
+
+def _one_step(history: History, table: Dataset, fit: Callable[[Dataset], Pce]) -> Pce:
+    """Fit all targets one step ahead; behind a gate the outputs only where it is not closed: there f is asked."""
+    gate, n_y = history.memory_gate, len(history.outputs)
+    if gate is None:
+        return fit(table)
+    asked = gate.share(table.X, table.inputs) > 0.0
+    seen = fit(Dataset(table.X[asked], table.Y[asked, :n_y], table.inputs, table.outputs[:n_y]))
+    if n_y == len(table.outputs):
+        return seen
+    return joined(seen, fit(Dataset(table.X, table.Y[:, n_y:], table.inputs, table.outputs[n_y:])))
 
 
 def _space(history: History, limits: Limits) -> ParameterSpace:
@@ -146,7 +166,7 @@ def assemble(history: History, step: Pce, limits: Limits) -> Memory:
     )  # fmt: skip
     return Memory.around(
         whole_step, history.signals, dt=history.dt, input_lags=history.input_lags, output_lags=history.lags,
-        bounds=limits.outputs,
+        bounds=limits.outputs, gate=history.memory_gate,
     )  # fmt: skip
 
 

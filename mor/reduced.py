@@ -57,7 +57,7 @@ class ReducedModel(ABC):
 
     `inputs` and `outputs` name the columns of x and y with their units; `domain` = (lower, upper) bounds each input
     as far as the model was fitted (infinite where unbounded). Outside of it the model still answers; `outside` says so.
-    Behind a `gate` the outputs vanish with one input; `_predict` and `_jacobian` are those of f.
+    Behind a `gate` outputs vanish with one input; `_predict` and `_jacobian` are those without it.
     """
 
     kind: ClassVar[str]
@@ -114,6 +114,10 @@ class ReducedModel(ABC):
                 f"X of {type(self).__name__}.predict must have {len(self.inputs)} columns "
                 f"({', '.join(p.name for p in self.inputs)}), got shape {np.shape(X)}."
             )
+        return self._behind_gate(rows)
+
+    def _behind_gate(self, rows: Array) -> Array:
+        """Evaluate checked rows (n, n_in) with the gate, if any."""
         if self.gate is None:
             return self._predict(rows)
         share, inside = self.gate.share(rows, self.inputs), self.gate.raised(rows, self.inputs)
@@ -128,6 +132,10 @@ class ReducedModel(ABC):
                 f"x of {type(self).__name__}.jacobian must be one point of {len(self.inputs)} inputs "
                 f"({', '.join(p.name for p in self.inputs)}), got shape {point.shape}."
             )
+        return self._slope_behind_gate(point)
+
+    def _slope_behind_gate(self, point: Array) -> Array:
+        """Differentiate at one checked point (n_in,) with the gate, if any."""
         if self.gate is None:
             return self._jacobian(point)
         inside = self.gate.raised(point[None, :], self.inputs)
@@ -135,8 +143,8 @@ class ReducedModel(ABC):
 
     @property
     def gate_cost(self) -> int:
-        """Multiply-adds of the gate: one for its share and one for each output; 0 without one."""
-        return 0 if self.gate is None else 1 + len(self.outputs)
+        """Multiply-adds of the gate: one for its share and one for each output that vanishes; 0 without one."""
+        return 0 if self.gate is None else 1 + int(self.gate.gated(self.outputs).sum())
 
     def outside(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Tell for each row of `X` (n, n_in) whether it leaves the domain (a NaN does)."""

@@ -150,15 +150,29 @@ def _check_memory(entry: dict[str, Any], where: str) -> list[str]:
 def _check_gate(entry: dict[str, Any], where: str) -> list[str]:
     if "gate" not in entry:
         return []
-    gate = entry["gate"]
-    if entry["memory"] is not None:
-        return [f"gate of {where} must be left out for a model with memory, got {gate!r}."]
-    names = [signal["name"] for signal in entry["inputs"]]
-    if not isinstance(gate, dict) or set(gate) != {"input", "span"} or gate["input"] not in names:
-        return [f"gate of {where} must have an input out of {', '.join(names)} and a span, got {gate!r}."]
+    gate, memory = entry["gate"], entry["memory"]
+    names = [signal["name"] for signal in (*entry["inputs"], *(() if memory is None else memory["state"]))]
+    keys = {"input", "span"} | (set() if memory is None else {"outputs"})
+    if not isinstance(gate, dict) or set(gate) - {"closed"} != keys or gate["input"] not in names:
+        also = "" if memory is None else ", the outputs that vanish"
+        return [f"gate of {where} must have an input out of {', '.join(names)}{also} and a span, got {gate!r}."]
     if not _is_number(gate["span"]) or gate["span"] <= 0:
         return [f"span of the gate of {where} must be positive, got {gate['span']!r}."]
-    return []
+    closed = gate.get("closed", 0)
+    if not _is_number(closed) or not 0 <= closed < gate["span"]:
+        return [f"closed of the gate of {where} must lie in [0, {gate['span']:g}), below its span, got {closed!r}."]
+    return [] if memory is None else _check_gated(entry, gate["outputs"], where)
+
+
+def _check_gated(entry: dict[str, Any], gated: object, where: str) -> list[str]:
+    bounds = {signal["name"]: signal["bounds"] for signal in entry["outputs"]}
+    if not isinstance(gated, list) or not gated or not all(isinstance(name, str) and name in bounds for name in gated):
+        return [f"outputs of the gate of {where} must be some of {', '.join(bounds)}, got {gated!r}."]
+    return [
+        f"bounds of '{name}' in outputs of {where} must contain 0 behind a gate, got {bounds[name]!r}."
+        for name in gated
+        if bounds[name] is not None and not bounds[name][0] <= 0 <= bounds[name][1]
+    ]
 
 
 def check_onnx(entry: dict[str, Any], content: bytes) -> list[str]:

@@ -5,7 +5,8 @@ For segments of the training trajectories, each started from the true past, step
     t_k = net(phi_k),   phi_k = (u_k, u_{k-1}.., y_{k-1}.., z_{k-1}),   z_k = a z_{k-1} + (1 - a) v_k
 
 and the residuals are t_k minus the data over the whole segment. The derivatives run along (forward sensitivities):
-dt_k/dtheta = J_theta + J_phi dphi_k/dtheta, and dphi_{k+1}/dtheta follows from it by the same recursion.
+dt_k/dtheta = J_theta + J_phi dphi_k/dtheta, and dphi_{k+1}/dtheta follows from it by the same recursion. Behind a gate
+the outputs among t_k are multiplied by its share of phi_k, in physical units.
 """
 
 from __future__ import annotations
@@ -28,6 +29,34 @@ _RUNAWAY = 50.0  # scaled outputs beyond this have left the data for good
 
 
 @dataclass(frozen=True)
+class ScaledGate:
+    """A gate in scaled units: c = clip(gain phi_j + start, 0, 1) with j = `column`, t = c (net + zero) - zero for the
+    first targets; `zero` (n_y,) is where they vanish, with its sign turned."""
+
+    column: int
+    gain: float
+    start: float
+    zero: Array
+
+    def share(self, phi: Array) -> Array:
+        """Return c (n, 1) of features phi (n, n_phi)."""
+        c: Array = np.clip(self.gain * phi[:, self.column] + self.start, 0.0, 1.0)[:, None]
+        return c
+
+    def values(self, phi: Array, t: Array) -> Array:
+        """Return t (n, n_t) behind the gate."""
+        n_y = self.zero.size
+        return np.hstack([self.share(phi) * (t[:, :n_y] + self.zero) - self.zero, t[:, n_y:]])
+
+    def slopes(self, phi: Array, t: Array, J: Array, J_phi: Array) -> None:
+        """Turn the slopes of t by theta and phi, (n, n_t, ...), into those behind the gate."""
+        n_y, c = self.zero.size, self.share(phi)
+        J[:, :n_y] *= c[:, :, None]
+        J_phi[:, :n_y] *= c[:, :, None]
+        J_phi[:, :n_y, self.column] += np.where((c > 0.0) & (c < 1.0), self.gain * (t[:, :n_y] + self.zero), 0.0)
+
+
+@dataclass(frozen=True)
 class FreeRun:
     """n segments in scaled units: U (steps, n, now and lagged inputs), T (steps, n, targets), `first` state (n, n_s).
 
@@ -42,6 +71,7 @@ class FreeRun:
     drive: Array
     outer: Array
     offset: Array
+    gate: ScaledGate | None = None
 
     @property
     def n_residuals(self) -> int:
@@ -52,9 +82,11 @@ class FreeRun:
         """Return the sum of squared residuals of the free run; inf when it runs away."""
         s, total = self.first, 0.0
         for u, target in zip(self.U, self.T, strict=True):
-            t = self.layout.forward(theta, np.hstack([u, s]))
+            phi = np.hstack([u, s])
+            t = self.layout.forward(theta, phi)
             if not np.abs(t).max() < _RUNAWAY:
                 return math.inf
+            t = t if self.gate is None else self.gate.values(phi, t)
             total += float(np.sum((t - target) ** 2))
             s = self._next(u, s, t)
         return total
@@ -66,7 +98,11 @@ class FreeRun:
         s, S = self.first, np.zeros((n, self.first.shape[1], size))
         n_u = self.U.shape[2]
         for u, target in zip(self.U, self.T, strict=True):
-            t, J, J_phi = self.layout.linearise(theta, np.hstack([u, s]))
+            phi = np.hstack([u, s])
+            t, J, J_phi = self.layout.linearise(theta, phi)
+            if self.gate is not None:
+                self.gate.slopes(phi, t, J, J_phi)
+                t = self.gate.values(phi, t)
             J += J_phi[:, :, n_u:] @ S
             r = (t - target).ravel()
             flat = J.reshape(-1, size)
@@ -108,10 +144,10 @@ class Recursion:
         names_u = [p.name for p in h.signals]
         names_t = [p.name for p in h.targets]
         extra = n_y
-        for j, (f, a) in enumerate(zip(h.filters, h.poles, strict=True)):
+        for j, (f, learned, a) in enumerate(zip(h.filters, h.learned, h.poles, strict=True)):
             row = n_lag + j
             shift[row, row] = a
-            if f.learned:
+            if learned:
                 drive[row, extra] = 1.0 - a
                 extra += 1
             elif f.of in names_u:
@@ -130,6 +166,19 @@ class Recursion:
             outer * half_u / half_s[:, None],
             offset,
         )
+
+    @property
+    def gate(self) -> ScaledGate | None:
+        """Return the gate of the history in scaled units."""
+        gate = self.history.memory_gate
+        if gate is None:
+            return None
+        j = gate.column(self.history.features)
+        (lower, upper), (low, high) = self.data.domain, self.data.range
+        half, middle = 0.5 * (upper[j] - lower[j]), 0.5 * (upper[j] + lower[j])
+        n_y = len(self.history.outputs)
+        zero = ((high + low) / (high - low))[:n_y]
+        return ScaledGate(j, half / gate.width, (middle - gate.closed) / gate.width, zero)
 
     def segments(self, data: Dataset, layout: Layout, *, horizon: int, count: int, seed: int) -> FreeRun:
         """Draw `count` segments of `horizon` steps from the runs of `data`."""
@@ -150,5 +199,5 @@ class Recursion:
         n_u = len(h.signals) * (1 + h.input_lags)
         return FreeRun(
             layout, np.ascontiguousarray(features[:, :, :n_u]), np.ascontiguousarray(targets),
-            np.ascontiguousarray(features[0, :, n_u:]), *self.matrices,
+            np.ascontiguousarray(features[0, :, n_u:]), *self.matrices, self.gate,
         )  # fmt: skip

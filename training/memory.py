@@ -26,8 +26,6 @@ from training.scaled import scale
 
 Array = NDArray[np.float64]
 
-_IMPORTANCE = 0.3  # of what drives products and states: it acts through a filter, the outputs act at once
-
 
 @dataclass(frozen=True)
 class MemoryConfig:
@@ -85,12 +83,11 @@ def fit_ffnn_memory(
     rows = distinct(history.table(train, rows=config.rows, seed=seed))
     check = distinct(history.table(valid, rows=config.rows, seed=seed + 1), besides=rows)
     place = None if folder is None else Path(folder)
-    importance = [1.0] * len(history.outputs) + [_IMPORTANCE] * len(history.sources)
     net = fit_ffnn(
-        rows, check, config.network, domain=limits.features, importance=importance,
+        rows, check, config.network, domain=limits.features,
         folder=None if place is None else place / "one_step", resume=resume, progress=progress,
     )  # fmt: skip
-    data = scale(rows, check, limits.features, importance)
+    data = scale(rows, check, limits.features)
     layout = data.layout(config.network.hidden, config.network.activation)
     theta = np.concatenate([part for W, b in zip(net.weights, net.biases, strict=True) for part in (W.ravel(), b)])
     recursion = Recursion(history, data)
@@ -160,5 +157,5 @@ def _assemble(
     )  # fmt: skip
     return Memory.around(
         step, history.signals, dt=history.dt, input_lags=history.input_lags, output_lags=history.lags,
-        bounds=limits.outputs,
+        bounds=limits.outputs, gate=history.memory_gate,
     )  # fmt: skip

@@ -79,9 +79,7 @@ def train(settings: Settings, folder: Path) -> Result:
         fit, valid, _ = split_static(settings, folder, side)
         gate = pad_gate(side)
         runs = {name: Dataset.load(folder / "data" / f"{side}_{name}.nc") for name in ("train", "valid")}
-        torques = {name: Dataset(d.X, d.Y[:, :1], d.inputs, d.outputs[:1], run=d.run) for name, d in runs.items()}
         filling = brake_history(side, dt=settings.simulate.step, volume=True)
-        filters = brake_history(side, dt=settings.simulate.step)
         network = FfnnConfig(tuple(part.hidden), restarts=part.restarts, seed=seed)
         deep = FfnnConfig(tuple(part.memory_hidden), restarts=1, seed=seed, iterations=part.memory_iterations)
         memory = MemoryConfig(network=deep, rows=part.memory_rows, iterations=0)
@@ -93,8 +91,8 @@ def train(settings: Settings, folder: Path) -> Result:
                 fit_ffnn_memory, runs["train"], runs["valid"], filling, memory, domain=rides
             ),
             "pce_memory": partial(
-                fit_pce_memory, torques["train"], torques["valid"], filters,
-                rows=part.pce_rows, iterations=part.pce_iterations, domain=rides,
+                fit_pce_memory, runs["train"], runs["valid"], filling,
+                rows=part.pce_rows, draws=part.pce_draws, iterations=0, domain=rides,
             ),
         }
         for kind, job in jobs.items():

@@ -56,7 +56,7 @@ class TrainPart(Section):
     memory_rows: int = Field(default=2500, ge=100)
     memory_iterations: Count = 200
     pce_rows: int = Field(default=1000, ge=50)
-    pce_iterations: int = Field(default=0, ge=0)
+    pce_draws: Count = 2
 
 
 class ExportPart(Section):

@@ -87,4 +87,11 @@ MODELS: dict[str, Callable[[], ReducedModel]] = {
     "memory of ffnn": memory_of_ffnn,
     "ffnn behind a gate": lambda: replace(ffnn(), gate=Gate("F_br", 20.0)),
     "pce behind a gate": lambda: replace(pce(), gate=Gate("a", 1.0)),
+    "ffnn behind a gate that is closed for long": lambda: replace(ffnn(), gate=Gate("F_br", 20.0, closed=7.0)),
+    "memory behind a gate on its output": lambda: replace(
+        memory_of_ffnn(), gate=Gate("tau_rw_lag1", 60.0, closed=1.0, outputs=("tau_rw",))
+    ),
+    "memory behind a gate on a signal": lambda: replace(
+        memory_of_pce(), gate=Gate("F_br", 30.0, outputs=("tau_rw",))
+    ),
 }

@@ -37,7 +37,9 @@ MODELS: dict[str, Callable[[], ReducedModel]] = {
     "polynomial": lambda: replace(polynomial(), gate=Gate("F_br", SPAN)),
     "logarithm": lambda: replace(sparse_polynomial(), gate=Gate("c", SPAN)),
     "constant": lambda: replace(constant_polynomial(), gate=Gate("F_br", SPAN)),
+    "closed for a while": lambda: replace(network(), gate=Gate("F_br", SPAN, closed=0.21)),
 }
+REMEMBERED = {"input": "tau_rw_lag1", "span": 1.0, "outputs": ["tau_rw"]}
 SHARES = np.array([-np.inf, -3.0, -1e-9, 0.0, 1e-9, 0.3, 0.5, 0.999, 1.0, 1.0 + 1e-9, 1.2])
 
 
@@ -64,7 +66,8 @@ def rows(model: ReducedModel) -> tuple[np.ndarray, int]:
     assert model.gate is not None
     j = model.gate.column(model.inputs)
     X = np.tile(0.5 * (model.domain[0] + model.domain[1]), (len(SHARES), 1))
-    X[:, j] = SHARES * SPAN
+    X[:, j] = np.where(np.isfinite(SHARES), model.gate.closed + SHARES * model.gate.width, SHARES)
+    X[SHARES == 1.0, j] = SPAN  # to the last bit
     return X, j
 
 
@@ -80,10 +83,11 @@ def test_every_engine_repeats_golden_vectors_that_pass_through_the_gate(
     _, j = rows(model)
     asked = bundle.model.golden.X[:, j]
     low = model.domain[0][j]
-    assert max(0.0, low) in asked and SPAN in asked and (asked > SPAN).any()
-    assert ((asked > 0.0) & (asked < SPAN)).sum() > 5
+    assert model.gate is not None
+    assert max(model.gate.closed, low) in asked and SPAN in asked and (asked > SPAN).any()
+    assert ((asked > model.gate.closed) & (asked < SPAN)).sum() > 5
     if low <= 0.0:
-        assert not bundle.model.golden.Y[asked == 0.0].any()
+        assert not bundle.model.golden.Y[asked <= model.gate.closed].any()
     results = verify(bundle, {"model": model})
     assert [r.engine for r in results] == ["numpy", "onnxruntime", "rt_runtime", "c", "fmu", "fmu3"]
     assert all(r.ok for r in results), [r.to_dict() for r in results]
@@ -159,7 +163,13 @@ def test_single_precision_closes_too(tmp_path: Path) -> None:
         (0, {"input": "F_br"}, r"gate of models\[0\] must have an input out of F_br, w_rw and a span, got"),
         (0, None, r"gate of models\[0\] must have an input out of F_br, w_rw and a span, got None"),
         (0, {"input": "F_br", "span": 0}, r"span of the gate of models\[0\] must be positive, got 0"),
-        (1, {"input": "F_br", "span": 1.0}, r"gate of models\[1\] must be left out for a model with memory, got"),
+        (0, {"input": "F_br", "span": 1.0, "closed": 1.0}, r"closed of the gate of models\[0\] must lie in \[0, 1\), below"),
+        (0, {"input": "F_br", "span": 1.0, "outputs": ["tau_rw"]}, r"gate of models\[0\] must have an input out of F_br, w"),
+        (1, {"input": "F_br", "span": 1.0}, r"gate of models\[1\] must have .* tau_rw_lag2, the outputs that vanish and a"),
+        (1, REMEMBERED | {"input": "tau"}, r"gate of models\[1\] must have an input out of F_br, w_rw, F_br_lag1, w_rw_lag1"),
+        (1, REMEMBERED | {"outputs": ["p"]}, r"outputs of the gate of models\[1\] must be some of tau_rw, got \['p'\]"),
+        (1, REMEMBERED | {"outputs": []}, r"outputs of the gate of models\[1\] must be some of tau_rw, got \[\]"),
+        (1, REMEMBERED, r"bounds of 'tau_rw' in outputs of models\[1\] must contain 0 behind a gate, got \[10.0, 80.0\]"),
         (0, {"input": "F_br", "span": 1.0}, r"Gate in ONNX file 'rear.onnx' must be that of bundle.json, .*, got None"),
     ],
 )

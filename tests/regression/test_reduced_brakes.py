@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hmor.motorcycle.brakes import pad_gate
-from mor import fit_pce, lhs, nrmse
+from mor import fit_pce, fit_pce_memory, lhs, nrmse
 from mor.dataset import Dataset
 from mor.models.motorcycle import brake, brake_space, sample_static
 from mor.models.motorcycle.brake_runs import brake_domain, brake_history, sample_runs
@@ -93,6 +93,23 @@ def test_a_brake_with_memory_follows_the_ride_in_free_run(side: str) -> None:
     error = nrmse(y[:, 0], truth)
     assert error < 0.005
     assert np.all(y >= model.bounds[0]) and np.all(y <= model.bounds[1])
+    assert not y[:10_000, 0].any() and not y[-10_000:, 0].any()  # nobody pulls the lever
     train, valid, _ = parts(side)
     memoryless = fit_ffnn(train, valid, domain=bounds(side))
     assert nrmse(memoryless.predict(u)[:, 0], truth) > 3 * error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("side", SIDES)
+def test_a_polynomial_brake_with_memory_does_too(side: str) -> None:
+    part = brake(side)
+    u = np.column_stack([ride()[port.name] for port in part.inputs])
+    truth = ride()[part.outputs[0].name]
+    first = {"rear": 1000, "front": 1100}[side]  # the runs of the motorcycle study
+    seeds = range(first, first + 6), range(first + 6, first + 8)
+    train, valid = (sample_runs(side, part_seeds, duration=30.0, volume=True) for part_seeds in seeds)
+    history = brake_history(side, volume=True)
+    model = fit_pce_memory(train, valid, history, rows=1000, iterations=0, domain=brake_domain(side))
+    y = model.rollout(u)
+    assert nrmse(y[:, 0], truth) < 0.005
+    assert not y[:10_000, 0].any() and not y[-10_000:, 0].any()

@@ -9,6 +9,7 @@ import numpy as np
 
 from mor.dataset import Dataset
 from mor.excitation import Channel, operating_range
+from mor.gate import Gate
 from mor.history import Filter, History, State
 from mor.models.motorcycle.brake import brake, brake_rhs
 from mor.models.motorcycle.brake_map import TOP_FORCE, TOP_SPEED
@@ -25,13 +26,13 @@ CREEP = 10.0
 
 
 def brake_channels(side: str) -> tuple[Channel, Channel]:
-    """Return how lever force and wheel speed may move: each over its sampled range, the lever in 30 ms to 8 s, the
-    wheel in 1.5 s to 12 s with the tremble of an uneven road on top; both often near rest, where pads close their gap
-    and friction sets in."""
+    """Return how lever force and wheel speed may move: each over its sampled range, the lever a tenth beyond so that
+    a force held at its top lies inside, in 30 ms to 8 s, the wheel in 1.5 s to 12 s with the tremble of an uneven road
+    on top; both often near rest, where pads close their gap and friction sets in."""
     one_of(side, "side", "brake_channels", ("front", "rear"))
     force, speed = brake(side).inputs
     return (
-        Channel(force.name, 0.0, TOP_FORCE, force.unit, fastest=0.03, at_rest=0.15, near_rest=0.3),
+        Channel(force.name, 0.0, 1.1 * TOP_FORCE, force.unit, fastest=0.03, at_rest=0.15, near_rest=0.3),
         Channel(
             speed.name, -CREEP, TOP_SPEED[side], speed.unit, fastest=1.5, slowest=12.0, near_rest=0.3, ripple=15.0
         ),
@@ -70,8 +71,8 @@ def brake_history(side: str, *, dt: float = 1e-4, volume: bool = False) -> Histo
 
     With `volume` the fluid volume in the caliper takes the place of the filters, as a state of the reduced model:
     behind its restrictor the caliper fills at a pace that depends on how full it is (the pads first close their gap),
-    which no fixed filter follows. R C is its time constant once the pads touch. The disc forgets its heat with
-    C_d / cooling.
+    which no fixed filter follows. R C is its time constant once the pads touch. Behind a gate on that volume there is
+    no torque before the pads touch, see `touching_volume`. The disc forgets its heat with C_d / cooling.
     """
     part = _observed(side)
     values = part.parameter_values()
@@ -80,9 +81,22 @@ def brake_history(side: str, *, dt: float = 1e-4, volume: bool = False) -> Histo
     torque, filled = part.outputs
     if volume:
         state = State(filled.name, values["R"] * values["C"])
-        return History(part.inputs, (torque,), dt, filters=(state, heat), hidden=(filled,))
+        never, touch = touching_volume(side)
+        gate = Gate(filled.name, touch, closed=never)
+        return History(part.inputs, (torque,), dt, filters=(state, heat), hidden=(filled,), gate=gate)
     lags = [Filter(part.inputs[0].name, lag) for lag in HYDRAULIC_LAGS]
     return History(part.inputs, (torque,), dt, filters=(*lags, heat))
+
+
+def touching_volume(side: str) -> tuple[float, float]:
+    """Return the fluid volumes in the caliper, in cm3, below which the pads cannot touch their disc, and at which they
+    do when the piston moves slowly.
+
+    V = A_c x_c + C p_c with x_c = gap: without any pressure, and with p_c = k_s gap / A_c that pulls the seal that far.
+    """
+    p = brake(side).parameter_values()
+    never = p["A_c"] * p["gap"]
+    return 1e6 * never, 1e6 * (never + p["C"] * p["k_s"] * p["gap"] / p["A_c"])
 
 
 @cache

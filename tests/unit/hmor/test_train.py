@@ -10,6 +10,7 @@ import pytest
 
 from hmor.study import load_study
 from mor.dataset import Dataset
+from mor.gate import Gate
 from mor.reduced import ReducedModel
 from rt_runtime.errors import ConfigError
 from tests.unit.hmor.test_sample import hmor
@@ -125,12 +126,11 @@ def test_a_gate(kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) ->
     assert "input of a gate must be one of F, w, got 'v'" in capfd.readouterr().err
 
 
-def test_a_gate_must_open_and_have_no_memory(tmp_path: Path) -> None:
+def test_a_gate_must_open(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"Key 'train.gate.span'"):
         load_study(study(tmp_path, STATIC, '[train.gate]\ninput = "F"\nspan = 0.0\n'))
-    both = '[train.gate]\ninput = "F"\nspan = 1.0\n[train.memory]\nsignals = ["F"]\ninput_lags = 1\n'
-    with pytest.raises(ConfigError, match="gate must be left out for a model with memory"):
-        load_study(study(tmp_path, STATIC, both))
+    with pytest.raises(ConfigError, match=r"closed of a gate must lie in \[0, 1\), below its span, got 1.5"):
+        load_study(study(tmp_path, STATIC, '[train.gate]\ninput = "F"\nspan = 1.0\nclosed = 1.5\n'))
 
 
 def test_memory_from_trajectories(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -147,6 +147,10 @@ signals = ["F", "w"]
 filters = [{of = "F", time_constant = 0.1}]
 rows = 500
 iterations = 0
+[train.gate]
+input = "F_f1"
+span = 0.02
+closed = 0.01
 [validate]
 max_nrmse = 0.05
 """
@@ -159,6 +163,7 @@ max_nrmse = 0.05
     assert judged["errors"][0]["one_step_nrmse"] >= 0.0 and Path(judged["pictures"][0]).name == "free_run.png"
     model = ReducedModel.load(tmp_path / "brake.model.npz")
     assert model.describe()["dt"] == pytest.approx(0.01)
+    assert model.gate == Gate("F_f1_lag1", 0.02, 0.01, ("tau",))
 
 
 def test_data_from_a_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from mor.history import split_runs
 from mor.models.motorcycle.brake import brake
-from mor.models.motorcycle.brake_runs import brake_channels, brake_domain, brake_history, sample_runs
+from mor.models.motorcycle.brake_runs import brake_channels, brake_domain, brake_history, sample_runs, touching_volume
 from rt_runtime.errors import ConfigError
 
 
@@ -20,17 +20,29 @@ def test_runs_are_those_of_the_full_order_brake() -> None:
     assert not np.array_equal(runs[0].X, runs[1].X)
     lower, upper = brake_domain("rear")
     assert np.all(lower <= data.X) and np.all(upper >= data.X)
-    assert lower.tolist() == [0.0, -10.0] and upper.tolist() == [50.0, 470.0]
+    assert lower.tolist() == [0.0, -10.0] and upper.tolist() == pytest.approx([55.0, 470.0])  # 50 N held lies inside
 
 
 def test_the_volume_in_the_caliper_can_be_watched() -> None:
     plain, watched = (sample_runs("front", (2,), duration=1.0, volume=v) for v in (False, True))
     assert [(p.name, p.unit) for p in watched.outputs] == [("tau_fw", "Nm"), ("V_fw", "cm3")]
     np.testing.assert_array_equal(watched.Y[:, 0], plain.Y[:, 0])
-    values = brake("front").parameter_values()
-    gap = 1e6 * values["A_c"] * values["gap"]
-    braking = plain.Y[:, 0] > 1.0
-    assert braking.any() and watched.Y[braking, 1].min() > gap > 0.01
+
+
+@pytest.mark.parametrize("side", ["front", "rear"])
+def test_there_is_no_torque_before_the_pads_touch(side: str) -> None:
+    data = sample_runs(side, (2, 3), duration=10.0, volume=True)
+    torque, volume = np.abs(data.Y).T
+    never, touch = touching_volume(side)
+    values = brake(side).parameter_values()
+    assert never == pytest.approx(1e6 * values["A_c"] * values["gap"], rel=1e-12) and 0.04 < never < touch < 0.06
+    assert np.count_nonzero(volume <= never) > 1000 and not torque[volume <= never].any()
+    assert volume[torque > 0.0].min() == pytest.approx(touch, rel=2e-3)  # a little less when the piston moves fast
+    moving = (volume > touch) & (data.X[:, 1] > 1.0)
+    assert np.mean(torque[moving] > 0.0) > 0.99
+    gate = brake_history(side, volume=True).gate
+    assert gate is not None and (gate.closed, gate.span) == (never, touch)
+    assert brake_history(side).gate is None
 
 
 def test_memory_is_hydraulics_and_heat() -> None:

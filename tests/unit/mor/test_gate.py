@@ -184,8 +184,8 @@ def test_a_checkpoint_belongs_to_its_gate(tmp_path: Path) -> None:
         fit_ffnn(data(), None, QUICK, gate=shifted, folder=tmp_path / "fit", resume=True)
 
 
-def test_a_model_with_memory_has_none() -> None:
+def test_the_step_of_a_model_with_memory_has_none() -> None:
     model = memory_of_ffnn()
     assert isinstance(model, Memory) and model.gate is None
-    with pytest.raises(ConfigError, match="Step of a model with memory must have no gate: what is remembered would vanish"):
+    with pytest.raises(ConfigError, match="must have no gate: what is remembered would vanish as well; give it to the model itself"):
         replace(model, step=replace(model.step, gate=Gate("F_br", 1.0)))  # type: ignore[type-var]

@@ -15,7 +15,6 @@ from mor.ports import Port
 from rt_runtime.errors import ConfigError
 from training import FfnnConfig, MemoryConfig, fit_ffnn, fit_ffnn_memory, free_run_error, select_history
 from training.freerun import Recursion
-from training.memory import _IMPORTANCE
 from training.scaled import scale, to_unit
 
 U = (Port("F", "N"), Port("w", "rad/s"))
@@ -88,8 +87,7 @@ def test_the_one_step_map_does_what_the_history_says(name: str) -> None:
     domain = tuple(b[features] for b in model.domain)
     kept = distinct(rows)
     check = distinct(history.table(valid, rows=300, seed=1), kept)
-    importance = [1.0] + [_IMPORTANCE] * len(history.sources)
-    net = fit_ffnn(kept, check, config.network, domain=domain, importance=importance)
+    net = fit_ffnn(kept, check, config.network, domain=domain)
     inside = (model.domain[0][features], model.domain[1][features])
     y, z = np.zeros((300 + 2, 1)), np.zeros((301, len(history.filters)))
     past_u = np.vstack([np.zeros((1, 2)), u])
