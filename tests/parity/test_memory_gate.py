@@ -76,13 +76,13 @@ def test_closed_is_exactly_zero_open_is_the_model_and_a_nan_stays_one(exported: 
         assert np.isnan(got[6, gated]).all(), name
 
 
-def test_the_graph_has_few_nodes_more_and_the_plan_five_steps(tmp_path: Path) -> None:
+def test_the_graph_has_seven_nodes_more_and_the_plan_three_steps(tmp_path: Path) -> None:
     gated = MODELS["state"]()
     bundles = [write(m, tmp_path / n) for n, m in (("a", replace(gated, gate=None)), ("b", gated))]
     plain, more = ([n.op_type for n in onnx.load_model_from_string(b.model.onnx).graph.node] for b in bundles)
     assert more == [*plain[:-2], "Gather", "Sub", "Div", "Max", "Min", "Mul", "Where", *plain[-2:]]
     steps = [Rom(b.model).plan.steps for b in bundles]
-    assert steps[1] == steps[0] + 5  # Gather and Where only name places
+    assert steps[1] == steps[0] + 3  # (x - closed) / width, clip, product; Gather and Where only name places
     cost = [b.model.description["multiply_adds"] for b in bundles]
     assert cost[1] == cost[0] + 2
 
