@@ -112,9 +112,10 @@ void Plan::dense(std::vector<int> x, Matrix weights, std::vector<int> c, Unary f
     step.gain.assign(static_cast<std::size_t>(padded(step.matrix.cols())), 0.0);
     for (int j = 0; j < step.matrix.cols(); ++j) step.gain[j] = step.matrix(0, j);
   }
-  const bool smooth = function == Unary::tanh || function == Unary::sigmoid;
-  if (smooth) step.activation = function == Unary::tanh ? Activation::tanh : Activation::sigmoid;
-  if (smooth) step.unary = Unary::none;
+  if (function == Unary::tanh || function == Unary::sigmoid) {  // the kernel does it
+    step.activation = function == Unary::tanh ? Activation::tanh : Activation::sigmoid;
+    step.unary = Unary::none;
+  }
   step.layer = layer_kernel(step.activation, step.matrix.ld());
 }
 
