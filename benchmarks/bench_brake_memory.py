@@ -6,8 +6,8 @@ import time
 
 import numpy as np
 
-from mor import fit_pce, fit_pce_memory, lhs, nrmse
-from mor.models.motorcycle import brake_space, sample_static
+from mor import Gate, fit_pce, fit_pce_memory, lhs, nrmse
+from mor.models.motorcycle import brake_space, sample_static, touching_force
 from mor.models.motorcycle.brake import brake
 from mor.models.motorcycle.brake_runs import brake_domain, brake_history, sample_runs
 from mor.models.motorcycle.model import hybrid
@@ -38,7 +38,8 @@ def run(quick: bool) -> dict[str, object]:
         results[f"{side}.torque_at_rest_nm"] = float(np.abs(answer[-10_000:]).max())
         results[f"{side}.terms"] = model.step.arrays()["indices"].shape[0]
         space = brake_space(side)
-        static = fit_pce(sample_static(side, lhs(space, 200, seed=1)), space)
+        gate = Gate(names[0], touching_force(side))
+        static = fit_pce(sample_static(side, lhs(space, 200, seed=1)), space, gate=gate)
         held = np.clip(u, *static.domain)
         results[f"{side}.scenario_nrmse_without_memory"] = nrmse(static.predict(held)[:, 0], full)
     return results

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from mor import lhs, nrmse
+from mor import Gate, lhs, nrmse
 from mor.dataset import Dataset
-from mor.models.motorcycle import brake, brake_space, sample_static
+from mor.models.motorcycle import brake, brake_space, sample_static, touching_force
 from mor.models.motorcycle.brake_runs import brake_domain, brake_history, sample_runs
 from mor.models.motorcycle.model import hybrid
 from training import FfnnConfig, MemoryConfig, fit_ffnn, fit_ffnn_memory
@@ -143,7 +143,7 @@ def memory(side: str, ride: Any, quick: bool) -> dict[str, object]:
     u = np.column_stack([ride[port.name] for port in part.inputs])
     truth = ride[part.outputs[0].name]
     train, valid, _ = parts(side)
-    memoryless = fit_ffnn(train, valid, domain=bounds(side))
+    memoryless = fit_ffnn(train, valid, domain=bounds(side), gate=Gate(part.inputs[0].name, touching_force(side)))
     began = time.perf_counter()
     runs = [sample_runs(side, seeds, duration=60.0, volume=True) for seeds in (range(6), range(100, 102))]
     sampled = time.perf_counter()

@@ -48,13 +48,14 @@ class SamplePart(Section):
 
 
 class TrainPart(Section):
-    """[train]: networks; the polynomials choose for themselves."""
+    """[train]: networks and polynomials."""
 
     hidden: list[Count] = [10]
     restarts: Count = 5
     memory_hidden: list[Count] = [10, 10]
     memory_rows: int = Field(default=2500, ge=100)
     memory_iterations: Count = 200
+    pce_degree: Count = 12
     pce_rows: int = Field(default=1000, ge=50)
     pce_draws: Count = 2
 
