@@ -78,6 +78,11 @@ void plans() {
   double y[3];
   plan.run(nan, y);
   CHECK(std::isnan(y[0]) && std::isnan(y[1]) && std::isnan(y[2]));
+  const double infinite[2] = {infinity, 0.0};  // saturates every row; rows that only fill the registers do not spoil it
+  plan.run(infinite, y);
+  double saturated = 0.7;
+  for (int i = 0; i < 3; ++i) saturated += v(0, i) * (w(i, 0) > 0.0 ? 1.0 : -1.0);
+  CHECK_NEAR(y[0], saturated, 1e-15);
   {  // the last step gives the outputs at once; a step behind it may still read its results
     Plan product(2, 0, array, {8, 9}, {}), longer(2, 0, array, {8, 9}, {});
     for (Plan* p : {&product, &longer}) p->binary(Binary::mul, {0, 1}, {1, 1}, 8);

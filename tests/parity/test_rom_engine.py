@@ -122,6 +122,22 @@ def test_a_nan_into_a_model_comes_out_and_stops_the_loop(activation: str, tmp_pa
             loop.run(1.0)
 
 
+@pytest.mark.parametrize("activation", ["tanh", "sigmoid", "relu", "softplus"])
+@pytest.mark.parametrize("hidden", [(3,), (7, 5), (8,), (18,)])
+def test_an_infinite_input_gives_what_onnxruntime_gives(activation: str, hidden: tuple[int, ...], tmp_path: Path) -> None:
+    """Also in layers that do not fill their registers; where no number comes out, none does here."""
+    write(network(activation, hidden=hidden), tmp_path / "b")
+    core, reference = (load_bundle(tmp_path / "b", engine=engine).block() for engine in ("core", "onnxruntime"))
+    numbers = 0
+    for u in ([np.inf, 0.3], [-np.inf, 0.3], [0.3, np.inf], [-np.inf, np.inf], [1e300, -1e300]):
+        found, expected = (block.step(0.0, np.array(u)) for block in (core, reference))
+        assert np.isfinite(found) == np.isfinite(expected)
+        if np.isfinite(expected):
+            numbers += 1
+            np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert numbers or activation in ("relu", "softplus")
+
+
 def test_dense_layers_and_the_polynomial_pattern_become_one_step_each(tmp_path: Path) -> None:
     plans = {}
     for name, one in (("net", network()), ("softplus", network("softplus")), ("pce", pce(10))):

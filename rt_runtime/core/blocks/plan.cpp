@@ -103,10 +103,15 @@ void Plan::dense(std::vector<int> x, Matrix weights, std::vector<int> c, Unary f
   step.unary = function;
   step.other = std::move(c);
   step.matrix = std::move(weights);
-  step.constant.assign(step.matrix.ld(), 0.0);
+  // Rows that only fill a group of four repeat the last one: zeros would turn an infinite x into a nan there, which the
+  // zero weights behind it do not make vanish.
+  const int last = step.n - 1, ld = step.matrix.ld();
+  for (int j = 0; j < step.matrix.cols(); ++j)
+    for (int i = step.n; i < ld; ++i) step.matrix(i, j) = step.matrix(last, j);
+  step.constant.assign(ld, 0.0);
   step.constant_c = fixed;
   if (fixed)
-    for (int i = 0; i < step.n; ++i) step.constant[i] = array_[step.other[i]];
+    for (int i = 0; i < ld; ++i) step.constant[i] = array_[step.other[std::min(i, last)]];
   if (one_row) {
     step.side_by_side = whole;  // else gathered into `work`, with zeros behind
     step.gain.assign(static_cast<std::size_t>(padded(step.matrix.cols())), 0.0);

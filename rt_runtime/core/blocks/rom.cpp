@@ -27,14 +27,14 @@ void apply(Unary function, const double* x, double* r, int n) noexcept {
     case Unary::none: each(x, r, n, [](double v) { return v; }); break;
     case Unary::tanh: tanh_each(x, r, n); break;
     case Unary::sigmoid: sigmoid_each(x, r, n); break;
-    case Unary::relu: each(x, r, n, [](double v) { return v > 0.0 ? v : 0.0 * v; }); break;  // a nan stays one
+    case Unary::relu: each(x, r, n, [](double v) { return v < 0.0 ? 0.0 : v; }); break;  // a nan stays one
     case Unary::exp: each(x, r, n, [](double v) { return std::exp(v); }); break;
     case Unary::log: each(x, r, n, [](double v) { return std::log(v); }); break;
     case Unary::neg: each(x, r, n, [](double v) { return -v; }); break;
     case Unary::abs: each(x, r, n, [](double v) { return std::fabs(v); }); break;
     case Unary::sqrt: each(x, r, n, [](double v) { return std::sqrt(v); }); break;
     case Unary::softplus:
-      each(x, r, n, [](double v) { return (v > 0.0 ? v : 0.0 * v) + std::log(1.0 + std::exp(-std::fabs(v))); });
+      each(x, r, n, [](double v) { return (v < 0.0 ? 0.0 : v) + std::log(1.0 + std::exp(-std::fabs(v))); });
       break;
   }
 }
@@ -99,7 +99,7 @@ void Plan::run(const double* u, double* y) noexcept {
           break;
         }
         step.layer(a.data(), a.ld(), a.cols(), x, c, r);
-        if (step.unary != Unary::none) apply(step.unary, r, r, step.n);
+        if (step.unary != Unary::none) apply(step.unary, r, r, a.ld());
         break;
       }
       case Kind::dot:
