@@ -28,8 +28,9 @@ def claim(folder: Path, settings: dict[str, Any], *, resume: bool) -> None:
                 f"got a different {', '.join(changed)}; use another folder or resume=False."
             )
         return
-    for old in (*folder.glob("restart_*/checkpoint.npz"), *folder.glob("restart_*/*.ckpt")):
-        old.unlink()
+    for kind in ("checkpoint.npz", "restart_*/checkpoint.npz", "restart_*/*.ckpt"):
+        for old in folder.glob(kind):
+            old.unlink()
     write_file(file, json.dumps(settings, indent=1).encode())
 
 

@@ -17,6 +17,7 @@ from mor.history import History
 from mor.memory import Memory, regressor_ports
 from mor.memory_limits import Limits, distinct, free_run_error, memory_limits
 from rt_runtime.errors import ConfigError
+from training.checkpoint import claim
 from training.config import FfnnConfig
 from training.fit import fit_ffnn, run_levenberg
 from training.freerun import Recursion
@@ -118,6 +119,16 @@ def _free_run(
     )  # fmt: skip
     deadline = None if config.network.seconds is None else time.perf_counter() + config.network.seconds
     place = None if folder is None else folder / "free_run"
+    if place is not None:
+        gate = recursion.history.memory_gate
+        begun = {
+            "horizon": config.horizon,
+            "segments": config.segments,
+            "gate": None if gate is None else gate.plain(),
+            "bayesian": config.network.bayesian,
+            "data": recursion.data.fingerprint(),
+        }
+        claim(place, begun, resume=resume)
     with bar(progress, config.iterations, "free run") as update:
         return run_levenberg(problem, theta, settings, None, deadline, place, resume, update).theta
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ import pytest
 from mor import Gate, History
 from mor.history import Filter, State
 from mor.memory_limits import distinct, free_run_error
+from rt_runtime.errors import ConfigError
 from tests.unit.mor.test_memory_gate import FILLING, TAU, U, V, runs
 from training import FfnnConfig, MemoryConfig, fit_ffnn_memory
+from training.checkpoint import claim
 from training.freerun import Recursion
 from training.scaled import scale
 
@@ -65,3 +68,26 @@ def test_it_is_silent_before_contact_and_right_after(iterations: int) -> None:
     closed = np.append(0.0, y[:-1, 1]) <= 0.25
     assert closed.any() and not y[closed, 0].any() and y[~closed, 0].any() and y[closed, 1].any()
     assert free_run_error(gated, valid) < 0.04
+
+
+def test_a_free_run_is_resumed_only_as_it_was_begun(tmp_path: Path) -> None:
+    train, valid = runs(range(3)), runs(range(50, 51))
+    history = History(U, (TAU,), 0.01, output_lags=1, filters=(State("V", 0.1),), hidden=(V,), gate=Gate("V", 0.5))
+    network = FfnnConfig(hidden=(3,), restarts=1, iterations=3)
+    config = MemoryConfig(network, rows=200, iterations=2, horizon=10, segments=5)
+    fitted = fit_ffnn_memory(train, valid, history, config, folder=tmp_path)
+    again = fit_ffnn_memory(train, valid, history, config, folder=tmp_path, resume=True)
+    np.testing.assert_array_equal(again.rollout(valid.X), fitted.rollout(valid.X))
+    for other, settings, changed in (
+        (replace(history, gate=Gate("V", 0.4)), config, "gate"),
+        (replace(history, gate=Gate("V", 0.5, closed=0.1)), config, "gate"),
+        (history, replace(config, horizon=12), "horizon"),
+        (history, replace(config, segments=6), "segments"),
+    ):
+        with pytest.raises(ConfigError, match=rf"free_run' was begun with other settings .* got a different {changed};"):
+            fit_ffnn_memory(train, valid, other, settings, folder=tmp_path, resume=True)
+    (tmp_path / "free_run" / "fit.json").unlink()  # what nobody can tell is begun anew
+    kept = tmp_path / "free_run" / "checkpoint.npz"
+    assert kept.exists()
+    claim(kept.parent, {}, resume=True)
+    assert not kept.exists()
