@@ -177,6 +177,11 @@ def _numbers(
     if derived is None:
         return np.array(given)
     made = derived({p.name: value for p, value in zip(parameters, given, strict=True)})
+    usual = derived({p.name: p.value for p in parameters})  # the compiled function reads as many places, in this order
+    if list(made) != list(usual):
+        raise ConfigError(
+            f"derived of {of} must give {', '.join(usual)} for all parameters, in this order, got {', '.join(made)}."
+        )
     return finite_array([*given, *made.values()], "derived", of, (None,))
 
 

@@ -80,6 +80,18 @@ def test_what_is_derived_from_parameters_stands_behind_them() -> None:
         system(detuned, parameters=PARAMETERS, derived=lambda p: {"w2": math.nan, "per_k": 1.0})
 
 
+def test_what_is_derived_keeps_its_names_whatever_the_parameters() -> None:
+    """The compiled function reads places: fewer numbers would be read beyond their end, others by the wrong name."""
+    for changed in (lambda p: {"w2": 1.0}, lambda p: {"per_k": 1.0, "w2": 1.0}):
+        model = system(detuned, parameters=PARAMETERS, derived=lambda p, c=changed: by_mass(p) if p["m"] == 2.0 else c(p))
+        model.block(dt=1e-3)
+        names = r"derived of ode 'detuned' must give w2, per_k for all parameters, in this order, got "
+        with pytest.raises(ConfigError, match=names):
+            model.block(dt=1e-3, parameters={"m": 3.0})
+        with pytest.raises(ConfigError, match=names):
+            OdeSubstructure(model).block(dt=1e-3, parameters={"m": 3.0})
+
+
 def test_outputs_alone_are_those_of_the_whole_function_and_leave_its_work_out() -> None:
     def costly(t, x, u, p, dx, y):
         dx[0] = math.sin(x[1]) * math.exp(x[0]) + math.tanh(u[0])
