@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import re
+import sys
 from typing import Any
 
 from rt_runtime.bundle_files import safe_name
@@ -17,7 +17,9 @@ _HASH = re.compile(r"[0-9a-f]{64}\Z")
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return abs(value) <= sys.float_info.max  # neither infinite nor nan, nor a whole number that no float holds
 
 
 def _is_range(value: object) -> bool:

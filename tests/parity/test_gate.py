@@ -163,6 +163,7 @@ def test_single_precision_closes_too(tmp_path: Path) -> None:
         (0, {"input": "F_br"}, r"gate of models\[0\] must have an input out of F_br, w_rw and a span, got"),
         (0, None, r"gate of models\[0\] must have an input out of F_br, w_rw and a span, got None"),
         (0, {"input": "F_br", "span": 0}, r"span of the gate of models\[0\] must be positive, got 0"),
+        (0, {"input": "F_br", "span": 10**400}, r"span of the gate of models\[0\] must be positive, got 1000"),
         (0, {"input": "F_br", "span": 1.0, "closed": 1.0}, r"closed of the gate of models\[0\] must lie in \[0, 1\), below"),
         (0, {"input": "F_br", "span": 1.0, "outputs": ["tau_rw"]}, r"gate of models\[0\] must have an input out of F_br, w"),
         (1, {"input": "F_br", "span": 1.0}, r"gate of models\[1\] must have .* tau_rw_lag2, the outputs that vanish and a"),
