@@ -30,8 +30,8 @@ class Gate:
 
         y = c clip(f(clip(x, domain)), bounds) for `outputs`,   c = clip((x_j - closed) / (span - closed), 0, 1)
 
-    with x_j one of its regressors, such as V_rw_lag1. There f is fitted everywhere and nothing is raised. A `History`
-    names the signal or state itself ("V_rw") and leaves `outputs` to its own.
+    with x_j one of its regressors, such as V_rw_lag1. Nothing is raised there: x_j runs through that range on its own.
+    A `History` names the signal or state itself ("V_rw") and leaves `outputs` to its own.
     """
 
     input: str

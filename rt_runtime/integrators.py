@@ -79,7 +79,8 @@ class Ode(_core.Ode):
 class AdamsBashforth(_core.AdamsBashforth):
     """Ordinary differential equation by AB2 with sub-steps: second order for one evaluation each, for models not stiff.
 
-    Arguments as those of Ode. An input counts at the start of a step and runs on linearly from its last two values.
+    Arguments as those of Ode. An input counts at the start of a step and, with one sub-step, runs on linearly from its
+    last two values; of several sub-steps only the first sees it run on, the others see it held.
     With `update="start"` the inputs read are those of the last tick, where the step starts, except those in `fresh`
     (places from 0 on), which are of this tick.
     """

@@ -2,8 +2,8 @@
 
 Numerical: engine, body and brakes; physical: the transmission, driven by the motor y / u = a0 / (s^2 + 78.62 s + a0).
 The target is the engine's torque, the torque of the motor drives the transmission. Every 0.25 s the motor's a0 is drawn
-anew from N(5657, 1640.53), so the controller must identify it while it runs. 45 s of driving, RK4 at 10 kHz, control
-at 2.5 kHz. After the adaptive scheme of Tsokanas, "Real-time and stochastic hybrid simulation", chapter 4.
+anew from N(5657, 1640.53), so the controller must identify it while it runs. 45 s of driving at 10 kHz, control at
+2.5 kHz. After the adaptive scheme of Tsokanas, "Real-time and stochastic hybrid simulation", chapter 4.
 """
 
 from __future__ import annotations

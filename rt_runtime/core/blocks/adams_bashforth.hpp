@@ -12,8 +12,8 @@ namespace hmor {
 ///
 /// Second order for one evaluation a sub-step, the classical choice of real-time simulation where nothing is stiff (Howe
 /// 1991). The first sub-step has no past and is one of Heun: k = f(t, x), x <- x + h/2 (k + f(t + h, x + h k)). An input
-/// counts at the start of the interval, and the formula runs it on linearly from its last two values; so with
-/// Update::start it matters which inputs are `fresh`.
+/// counts at the start of the interval, and with one sub-step the formula runs it on linearly from its last two values; so
+/// with Update::start it matters which inputs are `fresh`. Of several sub-steps only the first sees it run on.
 class AdamsBashforth final : public Integrator {
  public:
   /// Outside the loop. Arguments as those of Integrator.
