@@ -99,7 +99,7 @@ def _check_model(entry: object, where: str, files: set[str]) -> list[str]:
         problems.append(f"validation of {where} must be an object.")
     if type(entry["multiply_adds"]) is not int or not isinstance(entry["skipped"], list):
         problems.append(f"multiply_adds of {where} must be an integer and skipped a list.")
-    return problems if problems else _check_memory(entry, where) + _check_gate(entry, where)
+    return problems or _check_memory(entry, where) or _check_gate(entry, where)
 
 
 def _check_signals(signals: object, where: str, range_key: str, needed: bool) -> list[str]:

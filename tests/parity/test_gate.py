@@ -179,3 +179,11 @@ def test_a_bundle_that_names_a_wrong_gate_is_refused(tmp_path: Path, model: int,
     rewrite(tmp_path / "b", lambda d: d["models"][model].update(gate=gate))
     with pytest.raises(BundleError, match=message):
         read_bundle(tmp_path / "b")
+
+
+@pytest.mark.parametrize("memory", [7, {}, {"input_lags": 1, "output_lags": 2, "state": 7, "initial": []}])
+def test_a_gate_beside_a_broken_memory_is_refused_in_words(tmp_path: Path, memory: object) -> None:
+    write({"rear": network_with_memory()}, tmp_path / "b")
+    rewrite(tmp_path / "b", lambda d: d["models"][0].update(gate=REMEMBERED, memory=memory))
+    with pytest.raises(BundleError, match=r"(memory|state) of models\[0\] must "):
+        read_bundle(tmp_path / "b")
