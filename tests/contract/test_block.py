@@ -52,7 +52,7 @@ def stiff_duffing():
 
 
 def cheap_duffing():
-    return OdeSubstructure(duffing(), method="ab2", direct=()).block(dt=DT, update="start")
+    return OdeSubstructure(duffing(), method="ab2", direct=()).block(dt=DT, update="start", fresh=["f"])
 
 
 KINDS = {
@@ -74,6 +74,9 @@ KINDS = {
         LAG, Horizon(6, 3.0, 0.1, control=4, bounds=(-1.5, 1.5), rate_limit=0.4, rate_unit="per interval")
     ),
     "adaptive_mpc": lambda: AdaptiveMpc(Identification([-0.9], [0.1]), Horizon(6, 3.0, 0.1, bounds=(-1.5, 1.5)), dt=DT),
+    "adaptive_mpc_late": lambda: AdaptiveMpc(
+        Identification([-0.9], [0.1]), Horizon(6, 3.0, 0.1, bounds=(-1.5, 1.5)), dt=DT, largest_age=0.0
+    ),
     "pi_lead": lambda: PiLead(2.0, 95.0, dt=DT, bounds=(-1.0, 1.0)),
     "model_based": lambda: ModelBased(
         [[0.1, 0.2, 0.1, 1.0, -0.5, 0.2]],

@@ -264,6 +264,16 @@ def test_adaptive_mpc_leaves_late_measurements_aside() -> None:
     assert float((plant.C @ x)[0]) == pytest.approx(r, abs=0.1)
 
 
+def test_a_gap_before_a_reset_is_forgotten() -> None:
+    rules = Identification([-1.5, 0.6], [0.05, 0.05], drift=1e-2, covariance=1.0, noise_variance=1e-4)
+    fresh, used = (AdaptiveMpc(rules, Horizon(5, 1.0, 0.1), dt=1e-3, largest_age=0.0) for _ in range(2))
+    used.step(0.0, np.array([1.0, 0.3, 1.0]))
+    used.reset()
+    runs = [[b.step(k * 1e-3, np.array([1.0, 0.2 * k, 0.0])) for k in range(5)] for b in (fresh, used)]
+    np.testing.assert_array_equal(runs[0], runs[1])
+    assert (runs[0][1][3:7] != runs[0][0][3:7]).any()  # the second measurement teaches already
+
+
 def test_adaptive_gain_starts_at_the_steady_state_of_its_model() -> None:
     dt = 1 / 2500
     a, b = arx(5657.0, dt)
