@@ -99,7 +99,8 @@ class AdaptiveMpc(_core.AdaptiveMpc):
     of the quadratic programme, the na + nb parameters in use, trace of their covariance.
 
     With `largest_age` the age of the measurement in ticks (`rig.age`) is a further input. One that is older is not
-    used: the model stands in for it and nothing is learnt, because a late answer looks like another plant.
+    used: the model stands in for it and nothing is learnt, because a late answer looks like another plant. A rig that
+    is always later leaves the controller without feedback: let a rule of the monitor trip on the age.
     """
 
     def __init__(
