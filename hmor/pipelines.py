@@ -6,11 +6,15 @@ import contextlib
 import json
 import sys
 import tomllib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hmor.options import PIPELINES
 from hmor.pipeline import Pipeline, Result
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 def find_pipeline(study: str | Path, folder: Path | None = None, *, quick: bool = False) -> Pipeline | None:
@@ -53,27 +57,52 @@ def made(
 
 
 def show(step: str, result: Result, *, as_json: bool) -> None:
-    """Print a result: one JSON object, or a table of its plain values."""
+    """Print a result: one JSON object, or tables of its values; long lists are left to --json."""
     if as_json:
         print(json.dumps(result, indent=2))
         return
     from rich.console import Console
-    from rich.table import Table
 
-    table = Table(title=step, title_justify="left", show_header=False)
-    for key, value in _flat(result):
-        table.add_row(key, value)
-    Console().print(table)
+    console = Console()
+    for title, table in _tables(step, result):
+        console.print(title, style="bold")
+        console.print(table)
 
 
-def _flat(result: Any, prefix: str = "", depth: int = 0) -> list[tuple[str, str]]:
-    """Turn nested results into rows; long lists and what lies deep are left to --json."""
-    if isinstance(result, dict) and depth < 3:
-        return [row for key, value in result.items() for row in _flat(value, f"{prefix}{key}  ", depth + 1)]
-    if isinstance(result, float):
-        return [(prefix.strip(), f"{result:.4g}")]
-    if isinstance(result, dict) and len(result) <= 6 and all(isinstance(value, float) for value in result.values()):
-        return [(prefix.strip(), ", ".join(f"{key} {value:.4g}" for key, value in result.items()))]
-    if isinstance(result, dict | list) and len(result) > 6:
-        return [(prefix.strip(), f"{len(result)} entries, see --json")]
-    return [(prefix.strip(), str(result))]
+def _tables(title: str, result: Mapping[str, Any]) -> Iterator[tuple[str, Table]]:
+    """Lay a nested result out: its plain values first, then a grid for each part that has the same values of many."""
+    plain = {key: value for key, value in result.items() if not isinstance(value, dict)}
+    if plain:
+        yield title, _table([], [[key, value] for key, value in plain.items()])
+    parts = {key: value for key, value in result.items() if isinstance(value, dict)}
+    if parts and all(not isinstance(value, dict) for part in parts.values() for value in part.values()):
+        names = list(dict.fromkeys(name for part in parts.values() for name in part))
+        if len(names) > len(parts):  # the longer side goes down
+            rows = [[name, *(part.get(name, "") for part in parts.values())] for name in names]
+            yield title, _table(list(parts), rows)
+        else:
+            rows = [[key, *(part.get(name, "") for name in names)] for key, part in parts.items()]
+            yield title, _table(names, rows)
+    else:
+        for key, part in parts.items():
+            yield from _tables(f"{title}, {key}", part)
+
+
+def _table(columns: list[str], rows: list[list[Any]]) -> Table:
+    """Return a table whose first column names its rows; what is too wide goes on below, nothing is cut."""
+    from rich.box import SIMPLE
+    from rich.table import Column, Table
+
+    heads = [Column(name, overflow="fold") for name in ("", *columns)] if columns else []
+    table = Table(*heads, show_header=bool(columns), box=SIMPLE, padding=(0, 1, 0, 0))
+    for row in rows:
+        table.add_row(*(_text(value) for value in row))
+    return table
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.3g}" if abs(value) < 1000.0 else f"{value:.0f}"
+    if isinstance(value, list) and len(value) > 6:
+        return f"{len(value)} entries"
+    return str(value)

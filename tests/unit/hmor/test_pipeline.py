@@ -10,6 +10,7 @@ import pytest
 
 from hmor import pipeline as module
 from hmor.pipeline import Pipeline, Step
+from hmor.pipelines import show
 from rt_runtime import ConfigError
 
 
@@ -88,3 +89,17 @@ def test_a_spoilt_result_is_said(tmp_path: Path, text: str) -> None:
     (tmp_path / "steps" / "one.json").write_text(text)
     with pytest.raises(ConfigError, match=r"one\.json must hold the result of a step, got .*; delete it and run again"):
         Counted(tmp_path).pipeline.run("one")
+
+
+def test_a_result_is_shown_as_tables_and_nothing_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    result = {
+        "prototypes": 30,
+        "figures": [f"{i}.png" for i in range(9)],
+        "errors": {kind: {f"response_{i}": 1.0 / 3.0 for i in range(9)} for kind in ("static", "with_memory")},
+        "under_control": {"mean": {"full_order": {"J1_ms": 1234.5}, "published": {"J1_ms": 2.5, "J2_percent": 0.34}}},
+    }
+    show("simulate", result, as_json=False)
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert {"simulate", "prototypes 30", "figures 9 entries"} <= set(lines)
+    assert {"simulate, errors", "static with_memory", "response_8 0.333 0.333"} <= set(lines)
+    assert {"simulate, under_control, mean", "J1_ms J2_percent", "full_order 1234", "published 2.5 0.34"} <= set(lines)
