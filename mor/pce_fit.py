@@ -210,8 +210,10 @@ class _Search:
                 waited = dict.fromkeys(self.varying.tolist(), 0)
                 for degree in self.degrees:
                     indices = self._indices(degree, q)
-                    if not self._affordable(method, len(indices), degree):
-                        break
+                    if not self._affordable(method, len(indices), degree, alone=len(methods) == 1):
+                        if self.given is None:
+                            break
+                        continue
                     active = [
                         o
                         for o in self.varying.tolist()
@@ -234,9 +236,11 @@ class _Search:
     def _indices(self, degree: int, q: float) -> Ints:
         return index_set(self.space.dimension, degree, q=q, interaction=self.interaction)
 
-    def _affordable(self, method: str, terms: int, degree: int) -> bool:
+    def _affordable(self, method: str, terms: int, degree: int, *, alone: bool) -> bool:
         if method == "ols":
             if self.given is not None and terms >= len(self.data):
+                if not alone:
+                    return False
                 raise ConfigError(
                     f"Data of fit_pce must have more than {terms} rows for ordinary least squares of degree {degree}, "
                     f"got {len(self.data)}; use fewer terms (degree, q, interaction) or the method 'omp' or 'lar'."

@@ -132,6 +132,12 @@ def test_wrong_arguments_are_refused(arguments: dict, message: str) -> None:
         fit_pce(data(), SPACE, **arguments)
 
 
+def test_of_all_solvers_least_squares_is_left_out_where_it_has_too_few_rows() -> None:
+    d = data()
+    model = fit_pce(d, SPACE, degree=[12, 3])
+    assert np.abs(model.predict(d.X) - d.Y).max() < 1e-6 * np.abs(d.Y).max()
+
+
 def test_all_problems_come_at_once() -> None:
     d = data()
     X, Y = d.X.copy(), d.Y.copy()
