@@ -20,8 +20,9 @@ using Jacobian = void (*)(double t, const double* x, const double* u, const doub
 class Rosenbrock final : public Integrator {
  public:
   /// Outside the loop. `jacobian` may be null; `scales` holds a typical size, not zero, of each state.
-  Rosenbrock(Equations model, Jacobian jacobian, int n_in, int n_out, std::vector<double> initial, std::vector<double> parameters,
-             std::vector<double> scales, double period, int substeps, Hold hold, Update update);
+  Rosenbrock(Equations model, Jacobian jacobian, int n_in, int n_out, std::vector<double> initial,
+             std::vector<double> parameters, std::vector<double> scales, double period, int substeps, Hold hold,
+             Update update);
 
   void step(double t, const double* in, double* out) noexcept override;
 

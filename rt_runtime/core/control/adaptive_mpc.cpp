@@ -10,7 +10,8 @@ constexpr int most_riccati_steps = 200000;
 
 AdaptiveMpc::AdaptiveMpc(int poles, int zeros, const ArxRules& rules, const Horizon& horizon, double process_variance,
                          double disturbance_gain, double noise_variance, double largest_age, double period)
-    : Block((horizon.preview ? horizon.prediction : 1) + (largest_age < 0.0 ? 1 : 2), 4 + poles + zeros, std::max(poles, zeros) + 1, period),
+    : Block((horizon.preview ? horizon.prediction : 1) + (largest_age < 0.0 ? 1 : 2), 4 + poles + zeros,
+            std::max(poles, zeros) + 1, period),
       arx_(poles, zeros, rules),
       bounds_(horizon, 1),
       qp_(1, horizon.control, horizon.max_iterations),

@@ -24,7 +24,8 @@ namespace hmor {
 /// P grows, and nothing is learnt from it or from the n_a measurements after it, whose regressors it is part of.
 ///
 /// Everything is rebuilt in memory that was allocated by the constructor. Inputs: reference (1, or P with preview),
-/// measured (1), with a largest age also the age of the measurement. Outputs: command, iterations, status, theta (na + nb), trace of the covariance of theta.
+/// measured (1), with a largest age also the age of the measurement. Outputs: command, iterations, status, theta
+/// (na + nb), trace of the covariance of theta.
 class AdaptiveMpc final : public Block {
  public:
   /// Outside the loop. process_variance q of noise on the input, disturbance_gain b_d, noise_variance R of y; largest_age
