@@ -77,7 +77,8 @@ class History:
     stand behind the outputs in the data, for filters to follow.
 
     Behind a `gate` the outputs vanish with one thing the model sees: with a signal, a filter or state by its name
-    ("V_rw", as it was one step ago), or any other of the `features`. States and filters go on as they are; one that
+    ("V_rw", as it was one step ago), or any other of the `features` (one of its own outputs never opens it from rest,
+    which a fit refuses). States and filters go on as they are; one that
     follows an output, alone or in a product, learns what drives it from the data, where the output vanishes by itself.
     """
 
@@ -267,6 +268,15 @@ class History:
                 )
         if not (np.all(np.isfinite(data.X)) and np.all(np.isfinite(data.Y))):
             raise ConfigError("Data for a model with memory must be finite, got NaN or infinite values.")
+
+    def check_opens(self) -> None:
+        """Refuse a gate that never opens in a run from rest: one on the outputs that vanish with it."""
+        own = [f"{p.name}_lag{k + 1}" for p in self.outputs for k in range(self.output_lags)]
+        if self.gate is not None and self.memory_gate is not None and self.memory_gate.input in own:
+            raise ConfigError(
+                f"input of the gate of a history must not be an output of it, got '{self.gate.input}', which is zero "
+                "at rest and so stays zero; name a signal, a state or a filter."
+            )
 
 
 def split_runs(data: Dataset) -> list[Dataset]:

@@ -54,6 +54,7 @@ def fit_pce_memory(
     whole(draws, "draws", "fit_pce_memory", 1)
     history.check(train)
     history.check(valid)
+    history.check_opens()
     limits = memory_limits(history, train, domain, bounds)
     space = _space(history, limits)
     fit = partial(fit_pce, space=space, method=method, degree=degree, q=q)

@@ -79,6 +79,7 @@ def fit_ffnn_memory(
     config = config or MemoryConfig()
     history.check(train)
     history.check(valid)
+    history.check_opens()
     seed = config.network.seed
     limits = memory_limits(history, train, domain, bounds)
     rows = distinct(history.table(train, rows=config.rows, seed=seed))

@@ -141,6 +141,17 @@ def test_a_filter_of_a_gated_output_learns_what_drives_it() -> None:
     assert np.abs(y[:, 2] - shown).max() < 0.1 * np.abs(shown).max()
 
 
+@pytest.mark.parametrize("name", ["tau", "tau_lag1", "tau_lag2"])
+def test_a_gate_that_never_opens_from_rest_is_not_fitted(name: str) -> None:
+    history = replace(FILLING, output_lags=2, gate=Gate(name, 0.8))
+    with pytest.raises(
+        ConfigError,
+        match=f"input of the gate of a history must not be an output of it, got '{name}', which is zero at rest and so "
+        "stays zero; name a signal, a state or a filter",
+    ):
+        fit_pce_memory(runs(range(2)), runs(range(50, 51)), history, rows=60, degree=2, iterations=0)
+
+
 def test_the_best_of_several_draws_comes_back() -> None:
     train, valid = runs(range(4)), runs(range(50, 52))
 
@@ -170,7 +181,7 @@ def test_a_fit_behind_a_gate_is_silent_before_contact_and_better_after() -> None
 
 @pytest.mark.parametrize(
     "history",
-    [FILLING, History(U, (TAU,), 0.01, output_lags=1, filters=(State("V", 0.1),), hidden=(V,), gate=Gate("tau", 0.8))],
+    [FILLING, History(U, (TAU,), 0.01, output_lags=1, filters=(State("V", 0.1),), hidden=(V,), gate=Gate("V", 0.8))],
 )
 def test_refinement_in_free_run_knows_the_gate(history: History) -> None:
     train = runs(range(2), n=100)
@@ -182,7 +193,11 @@ def test_refinement_in_free_run_knows_the_gate(history: History) -> None:
     C = step.coefficients
     error, gradient, _ = problem(C)
     model = assemble(history, step, limits)
-    wrong = np.concatenate([model.rollout(part) for part in np.split(train.X, 2)])[:, 0] - train.Y[:, 0]
+    y = np.concatenate([model.rollout(part) for part in np.split(train.X, 2)])
+    assert history.gate is not None
+    share = np.clip((y[:, 1] - history.gate.closed) / history.gate.width, 0.0, 1.0)
+    assert np.count_nonzero((share > 0.0) & (share < 1.0)) > 10 and np.count_nonzero(share == 1.0) > 10
+    wrong = y[:, 0] - train.Y[:, 0]
     assert error == pytest.approx(np.mean(wrong**2) / np.var(train.Y[:, 0]), rel=1e-9)
     for i in (0, 1, 5, C.size - 3):
         move = np.zeros(C.size)
