@@ -86,7 +86,7 @@ def train(settings: Settings, folder: Path) -> Result:
         spans, rides = (lower, upper), brake_domain(side)
         jobs: dict[str, Callable[[], ReducedModel]] = {
             "ffnn": partial(fit_ffnn, fit, valid, network, domain=spans, gate=gate),
-            "pce": partial(fit_pce, _joined(fit, valid), space, degree=part.pce_degree, gate=gate),
+            "pce": partial(fit_pce, _joined(fit, valid), space, degree=range(2, part.pce_degree + 1), gate=gate),
             "ffnn_memory": partial(
                 fit_ffnn_memory, runs["train"], runs["valid"], filling, memory, domain=rides
             ),

@@ -47,12 +47,13 @@ TORQUE_RATE = 95_000.0
 """Of the command in Nm/s: 38 Nm in a control interval of 0.4 ms."""
 
 
-def numerical_side(rate: float, loaded: LoadedBundle, kind: str, rig: UdpRig) -> Loop:
+def numerical_side(settings: Settings, loaded: LoadedBundle, rig: UdpRig) -> Loop:
     """Return the loop: sensors, driver, body, reduced brakes, engine, adaptive MPC, monitor, drive.
 
     The monitor trips when the motor is far from its target for long, or very far for a few ms, when the rig is silent,
     or when a speed leaves its range; the command stays within its limits whatever the controller wants.
     """
+    rate, kind = settings.run.rate, settings.run.brakes
     dt, loop = 1.0 / rate, Loop(rate)
     extrapolator, control = controller("adaptive", {"design": "noisy", "noise": 0.0}, largest_age=0.0)
     ahead = [f"ahead{i}" for i in range(extrapolator.n_out)]
@@ -88,7 +89,7 @@ def numerical_side(rate: float, loaded: LoadedBundle, kind: str, rig: UdpRig) ->
     rules = [
         Rule("tracking", "torque", -15.0, 15.0, "trip", "difference", "target", ticks=round(0.2 * rate)),
         Rule("shaking", "torque", -40.0, 40.0, "trip", "difference", "target", ticks=round(0.005 * rate)),
-        Rule.stale("silent rig", "rig.age", round(0.1 * rate)),
+        Rule.stale("silent rig", "rig.age", round(settings.run.silence * rate)),
         Rule("overspeed", "v", -2.0, 40.0, "trip"),
     ]
     protect(loop, commands, rules, manners=Manners(arm=0.05, soft_start=0.5, soft_stop=1.0, trip=0.5))
@@ -137,7 +138,7 @@ def run(settings: Settings, folder: Path) -> dict[str, Any]:
     rate = settings.run.rate
     with rig_process(rate, key_file) as port:
         rig = UdpRig(2, 3, port=port, key=read_key(key_file), timeout=20.0)
-        loop = numerical_side(rate, loaded, settings.run.brakes, rig)
+        loop = numerical_side(settings, loaded, rig)
         kept = RunFolder(place / "record", study=settings.model_dump_json(indent=2), bundles=loaded.hashes)
         try:
             record = loop.run(settings.run.seconds, paced=True, pacing=Pacing(), folder=kept)

@@ -55,7 +55,7 @@ class TrainPart(Section):
     memory_hidden: list[Count] = [10, 10]
     memory_rows: int = Field(default=2500, ge=100)
     memory_iterations: Count = 200
-    pce_degree: Count = 12
+    pce_degree: int = Field(default=12, ge=2)
     pce_rows: int = Field(default=1000, ge=50)
     pce_draws: Count = 2
 
@@ -81,6 +81,7 @@ class RunPart(Section):
     rate: Positive = 10_000.0
     seconds: float = Field(default=45.0, gt=1.5)
     brakes: Literal["ffnn", "pce", "ffnn_memory", "pce_memory"] = "ffnn_memory"
+    silence: float = Field(default=0.2, gt=0, le=1)
 
 
 class QuickPart(Section):

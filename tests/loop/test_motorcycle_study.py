@@ -20,11 +20,11 @@ SMALL = {
     "memory_hidden = [10, 10]": "memory_hidden = [6]",
     "memory_rows = 2500": "memory_rows = 400",
     "memory_iterations = 200": "memory_iterations = 30",
-    "pce_degree = 12": "pce_degree = 5",
     "pce_rows = 1000": "pce_rows = 120",
     "prototypes = 30": "prototypes = 1",
     'targets = ["onnx", "c", "fmu"]': 'targets = ["onnx", "c"]',
     "seconds = 45.0": "seconds = 2.0",
+    "silence = 0.2": "silence = 1.0",
 }
 
 
