@@ -50,8 +50,8 @@ TORQUE_RATE = 95_000.0
 def numerical_side(settings: Settings, loaded: LoadedBundle, rig: UdpRig) -> Loop:
     """Return the loop: sensors, driver, body, reduced brakes, engine, adaptive MPC, monitor, drive.
 
-    The monitor trips when the motor is far from its target for long, or very far for a few ms, when the rig is silent,
-    or when a speed leaves its range; the command stays within its limits whatever the controller wants.
+    The monitor trips when the motor is far from its target for long, or very far for a few ms, when the rig is silent
+    or always late, or when a speed leaves its range; the command stays within its limits whatever the controller wants.
     """
     rate, kind = settings.run.rate, settings.run.brakes
     dt, loop = 1.0 / rate, Loop(rate)
@@ -90,6 +90,7 @@ def numerical_side(settings: Settings, loaded: LoadedBundle, rig: UdpRig) -> Loo
         Rule("tracking", "torque", -15.0, 15.0, "trip", "difference", "target", ticks=round(0.2 * rate)),
         Rule("shaking", "torque", -40.0, 40.0, "trip", "difference", "target", ticks=round(0.005 * rate)),
         Rule.stale("silent rig", "rig.age", round(settings.run.silence * rate)),
+        Rule("late rig", "rig.age", -1.0, 0.5, "trip", ticks=round(0.5 * rate)),  # without feedback: see largest_age
         Rule("overspeed", "v", -2.0, 40.0, "trip"),
     ]
     protect(loop, commands, rules, manners=Manners(arm=0.05, soft_start=0.5, soft_stop=1.0, trip=0.5))
@@ -99,10 +100,10 @@ def numerical_side(settings: Settings, loaded: LoadedBundle, rig: UdpRig) -> Loo
 
 
 @contextmanager
-def rig_process(rate: float, key_file: Path) -> Iterator[int]:
+def rig_process(rate: float, key_file: Path, *options: str) -> Iterator[int]:
     """Start `hmor rig motorcycle_ecvt` in another process and give its port; end it afterwards."""
     program = [sys.executable, "-m", "hmor", "rig", "motorcycle_ecvt", "--rate", str(rate), "--key-file", str(key_file)]
-    process = subprocess.Popen([*program, "--seconds", "600"], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([*program, "--seconds", "600", *options], stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
         heard = []

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from hmor.commands.rig import new_key
+from hmor.motorcycle.realtime import numerical_side, rig_process
 from hmor.motorcycle.rom import study_bundle
 from hmor.motorcycle.settings import BUILT_IN, load_settings
 from hmor.pipelines import find_pipeline
-from rt_runtime import BundleError, ConfigError
+from hmor.run_section import read_key
+from rt_runtime import BundleError, ConfigError, Pacing, Tripped, UdpRig
 
 SMALL = {
     "points = 200": "points = 60",
@@ -96,3 +99,18 @@ def test_the_bundle_of_another_study_is_refused(study: tuple[Path, Path], tmp_pa
     with pytest.raises(BundleError, match=r"must come from study 'another', got one from 'motorcycle_brakes'"):
         study_bundle(stranger, out)
     assert json.loads((out / "bundle" / "bundle.json").read_text())["provenance"]["study"] == "motorcycle_brakes"
+
+
+@pytest.mark.slow
+@pytest.mark.train
+@pytest.mark.paced
+def test_a_rig_that_is_always_late_trips(study: tuple[Path, Path], tmp_path: Path) -> None:
+    path, out = study
+    settings = load_settings(path)
+    key = tmp_path / "key"
+    new_key(key)
+    with rig_process(settings.run.rate, key, "--late", "1", "--late-by", "0.0003") as port:
+        rig = UdpRig(2, 3, port=port, key=read_key(key), timeout=20.0)
+        loop = numerical_side(settings, study_bundle(settings, out), rig)
+        with pytest.raises(Tripped, match=r"rule 'late rig'"):
+            loop.run(3.0, paced=True, pacing=Pacing())
