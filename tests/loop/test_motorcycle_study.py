@@ -40,6 +40,10 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         text = text.replace(old, new, 1)
     path = folder / "small.toml"
     path.write_text(text)
+    pipeline = find_pipeline(path, folder / "out")
+    assert pipeline is not None
+    for name in ("sample", "train", "validate", "export"):  # here, so that no test needs another one before it
+        pipeline.run(name)
     return path, folder / "out"
 
 
