@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Required, TypedDict, Unpack
 
 from numpy.typing import ArrayLike
 
@@ -15,16 +15,33 @@ from rt_runtime.errors import ConfigError
 HOLD = {"zoh": _core.Hold.zero, "foh": _core.Hold.first}
 
 
+class Common(TypedDict, total=False):
+    """What all integrators take beside the address of their right-hand side; see Ode."""
+
+    n_in: Required[int]
+    n_out: Required[int]
+    initial: Required[ArrayLike]
+    dt: Required[float]
+    parameters: ArrayLike
+    outputs: int
+    substeps: int
+    hold: str
+    update: str
+
+
 def _checked(
     of: str,
     address: int,
-    outputs: int,
-    sizes: tuple[int, int],
-    numbers: tuple[ArrayLike, ArrayLike],
+    *,
+    n_in: int,
+    n_out: int,
+    initial: ArrayLike,
     dt: float,
-    substeps: int,
-    hold: str,
-    update: str,
+    parameters: ArrayLike = (),
+    outputs: int = 0,
+    substeps: int = 1,
+    hold: str = "zoh",
+    update: str = "end",
 ) -> dict[str, Any]:
     """Check what all integrators take and return it in the words of the core."""
     one_of(hold, "hold", of, tuple(HOLD))
@@ -34,10 +51,10 @@ def _checked(
     return {
         "address": whole(address, "address", of, 1),
         "outputs": whole(outputs, "outputs", of, 0),
-        "n_in": whole(sizes[0], "n_in", of, 0),
-        "n_out": whole(sizes[1], "n_out", of, 0),
-        "initial": finite_array(numbers[0], "initial", of, (None,)),
-        "parameters": finite_array(numbers[1], "parameters", of, (None,)),
+        "n_in": whole(n_in, "n_in", of, 0),
+        "n_out": whole(n_out, "n_out", of, 0),
+        "initial": finite_array(initial, "initial", of, (None,)),
+        "parameters": finite_array(parameters, "parameters", of, (None,)),
         "period": positive(dt, "dt", of),
         "substeps": whole(substeps, "substeps", of, 1),
         "hold": HOLD[hold],
@@ -56,24 +73,9 @@ class Ode(_core.Ode):
     the block: the object whose life the addresses depend on.
     """
 
-    def __init__(
-        self,
-        address: int,
-        *,
-        n_in: int,
-        n_out: int,
-        initial: ArrayLike,
-        parameters: ArrayLike = (),
-        outputs: int = 0,
-        dt: float,
-        substeps: int = 1,
-        hold: str = "zoh",
-        update: str = "end",
-        owner: object = None,
-    ) -> None:
+    def __init__(self, address: int, *, owner: object = None, **common: Unpack[Common]) -> None:
         self.owner = owner
-        numbers = (initial, parameters)
-        super().__init__(**_checked("Ode", address, outputs, (n_in, n_out), numbers, dt, substeps, hold, update))
+        super().__init__(**_checked("Ode", address, **common))
 
 
 class AdamsBashforth(_core.AdamsBashforth):
@@ -86,28 +88,17 @@ class AdamsBashforth(_core.AdamsBashforth):
     """
 
     def __init__(
-        self,
-        address: int,
-        *,
-        n_in: int,
-        n_out: int,
-        initial: ArrayLike,
-        parameters: ArrayLike = (),
-        outputs: int = 0,
-        dt: float,
-        substeps: int = 1,
-        hold: str = "zoh",
-        update: str = "end",
-        fresh: Sequence[int] = (),
-        owner: object = None,
+        self, address: int, *, fresh: Sequence[int] = (), owner: object = None, **common: Unpack[Common]
     ) -> None:
         self.owner = owner
-        of, numbers = "AdamsBashforth", (initial, parameters)
-        common = _checked(of, address, outputs, (n_in, n_out), numbers, dt, substeps, hold, update)
+        of = "AdamsBashforth"
+        checked = _checked(of, address, **common)
         for place in fresh:
-            if not 0 <= whole(place, "fresh", of, 0) < n_in:
-                raise ConfigError(f"fresh of {of} must be places of its {n_in} inputs from 0 on, got {place}.")
-        super().__init__(fresh=list(fresh), **common)
+            if not 0 <= whole(place, "fresh", of, 0) < checked["n_in"]:
+                raise ConfigError(
+                    f"fresh of {of} must be places of its {checked['n_in']} inputs from 0 on, got {place}."
+                )
+        super().__init__(fresh=list(fresh), **checked)
 
 
 class Rosenbrock(_core.Rosenbrock):
@@ -121,26 +112,12 @@ class Rosenbrock(_core.Rosenbrock):
     message = "its matrix I - g h J is singular or not finite; take more sub-steps"
 
     def __init__(
-        self,
-        address: int,
-        *,
-        n_in: int,
-        n_out: int,
-        initial: ArrayLike,
-        scales: ArrayLike,
-        parameters: ArrayLike = (),
-        outputs: int = 0,
-        jacobian: int = 0,
-        dt: float,
-        substeps: int = 1,
-        hold: str = "zoh",
-        update: str = "end",
-        owner: object = None,
+        self, address: int, *, scales: ArrayLike, jacobian: int = 0, owner: object = None, **common: Unpack[Common]
     ) -> None:
-        of, numbers = "Rosenbrock", (initial, parameters)
         self.owner = owner
-        common = _checked(of, address, outputs, (n_in, n_out), numbers, dt, substeps, hold, update)
-        sizes = finite_array(scales, "scales", of, (len(common["initial"]),))
+        of = "Rosenbrock"
+        checked = _checked(of, address, **common)
+        sizes = finite_array(scales, "scales", of, (len(checked["initial"]),))
         if (sizes <= 0).any():
             raise ConfigError(f"scales of {of} must be positive, got {sizes.tolist()}.")
-        super().__init__(jacobian=whole(jacobian, "jacobian", of, 0), scales=sizes, **common)
+        super().__init__(jacobian=whole(jacobian, "jacobian", of, 0), scales=sizes, **checked)
