@@ -4,7 +4,7 @@ The C++ core of rt_runtime: a loop and its blocks. Arguments are checked in word
 
 from collections.abc import Sequence
 import enum
-from typing import Annotated
+from typing import Annotated, overload
 
 import numpy
 from numpy.typing import NDArray
@@ -36,6 +36,17 @@ class Block:
 
     @property
     def fault(self) -> int: ...
+
+    @property
+    def work(self) -> tuple[float, int]:
+        """
+        The most that a step can cost: floating-point operations (nan: not counted) and iterations (0: none).
+        """
+
+    def time_steps(self, inputs: NDArray[numpy.float64], repeats: int) -> tuple[float, float]:
+        """
+        Slowest and mean step in ns over rows of inputs; the least of `repeats` times counts for each row.
+        """
 
     def reset(self) -> None:
         """Back to the state right after construction."""
@@ -71,7 +82,7 @@ class Loop:
 
     def __init__(self, dt: float, initial: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
-    def add(self, block: Block, inputs: Sequence[int], first_output: int, every: int) -> None: ...
+    def add(self, block: Block, inputs: Sequence[int], first_output: int, every: int, timed: bool = True) -> None: ...
 
     def record(self, signals: Sequence[int], every: int, frames: int) -> None: ...
 
@@ -82,6 +93,17 @@ class Loop:
     def run_exactly(self, ticks: int) -> Stop: ...
 
     def stream(self, ring: Ring | None) -> None: ...
+
+    def show(self, ring: LiveRing | None) -> None: ...
+
+    def order(self, sequence: int, code: int, a: float = 0.0, b: float = 0.0, c: float = 0.0) -> None:
+        """
+        An order of the operator with its arguments; the next one only after this one is `taken`.
+        """
+
+    @property
+    def taken(self) -> int:
+        """The newest order the monitor has seen: sequence << 8 | refusal."""
 
     def start(self) -> None: ...
 
@@ -106,6 +128,10 @@ class Loop:
 
     @property
     def tick(self) -> int: ...
+
+    @property
+    def left_out(self) -> int:
+        """Frames the record in memory had no room for."""
 
     @property
     def stopped_by(self) -> int: ...
@@ -169,6 +195,9 @@ class Filter(Block):
 class Noise(Block):
     def __init__(self, deviation: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], seed: int) -> None: ...
 
+class Tunables(Block):
+    def __init__(self, ranges: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], dt: float) -> None: ...
+
 class QpStatus(enum.IntEnum):
     """What a solve gave; anything but optimal returns the hold fallback."""
 
@@ -228,6 +257,31 @@ class Mpc(Block):
     def gains(self) -> NDArray[numpy.float64]:
         """K with the moves without constraints = K [x; reference; last command]."""
 
+    @property
+    def gram(self) -> NDArray[numpy.float64]:
+        """
+        Gram matrix of the normals of all bounds in the metric of the inverse Hessian.
+        """
+
+class TrackingMpc(Block):
+    @overload
+    def __init__(self, a: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], c: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], gain: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], prediction: int, control: int, output_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], per_input: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], preview: bool, max_iterations: int, period: float, order: int, spacing: int, leads: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @overload
+    def __init__(self, a: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], c: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], gain: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], prediction: int, control: int, output_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], per_input: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], preview: bool, max_iterations: int, period: float, change: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @property
+    def gains(self) -> NDArray[numpy.float64]:
+        """
+        K with the moves without constraints = K [x; q; last command], references = preview_map q.
+        """
+
+    @property
+    def preview_map(self) -> NDArray[numpy.float64]:
+        """
+        R (P p, n_q): references of all steps from q, the targets kept and the numerical state.
+        """
+
 class AdaptiveMpc(Block):
     def __init__(self, poles: int, zeros: int, per_parameter: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], forgetting: float, covariance: float, covariance_cap: float, parameter_noise: float, excitation: float, pole_radius: float, prediction: int, control: int, output_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], per_input: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], preview: bool, max_iterations: int, process_variance: float, disturbance_gain: float, noise_variance: float, largest_age: float, period: float) -> None: ...
 
@@ -235,14 +289,36 @@ class AdaptiveMpc(Block):
     def gain(self) -> NDArray[numpy.float64]:
         """Kalman gain M of the last step."""
 
+    @property
+    def settled(self) -> NDArray[numpy.float64]:
+        """Covariance of the state every run starts with."""
+
 class PiLead(Block):
     def __init__(self, kp: float, ki: float, b0: float, b1: float, a1: float, lower: float, upper: float, period: float) -> None: ...
 
-class ModelBased(Block):
+class ModelBasedCompensator(Block):
     def __init__(self, inverse: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], a: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], c: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], d: float, rate: float, largest: float, margin: float, b0: float, b1: float, a1: float, period: float) -> None: ...
 
 class AdaptiveCompensation(Block):
     def __init__(self, coefficients: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], low_pass: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], period: float) -> None: ...
+
+class Platform:
+    def __init__(self, fixed: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], moving: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], stroke: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def jacobian(self, pose: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
+        """d stroke / d pose (6, 6) at a pose."""
+
+class InverseKinematics(Block):
+    def __init__(self, platform: Platform) -> None: ...
+
+class ForwardKinematics(Block):
+    def __init__(self, platform: Platform, steps: int, reach: float, turn: float, least_pivot: float) -> None: ...
+
+class ForceTransform(Block):
+    def __init__(self, platform: Platform, inverse: bool) -> None: ...
+
+class Fade(Block):
+    def __init__(self, channels: int, ticks: int) -> None: ...
 
 class Histogram:
     """Durations counted in fixed bins, 3 % wide."""
@@ -279,7 +355,15 @@ class PacedRun:
     def tick(self) -> int: ...
 
     @property
+    def test_tick(self) -> int: ...
+
+    @property
     def missed(self) -> int: ...
+
+    def wake_ns(self, part: float) -> int:
+        """
+        The wake-up latency in ns that a part of the ticks so far did not exceed; while running.
+        """
 
     @property
     def state(self) -> int: ...
@@ -301,9 +385,11 @@ class PacedRun:
         """0 obtained, -1 not asked for, otherwise the errno of the refusal."""
 
 class Ring:
-    """Wait-free ring of frames from the loop to its writer."""
+    """
+    Ring of frames from the loop to its writer; full, it drops the frame or lets the loop wait.
+    """
 
-    def __init__(self, signals: Sequence[int], every: int, frames: int) -> None: ...
+    def __init__(self, signals: Sequence[int], every: int, frames: int, waits: bool = False) -> None: ...
 
     @property
     def lost(self) -> int:
@@ -341,6 +427,39 @@ class Writer:
     @property
     def latest(self) -> list[float]: ...
 
+class LiveRing:
+    """
+    A file in shared memory with the newest frames, for live views in other processes.
+    """
+
+    def __init__(self, path: str, signals: Sequence[int], every: int, frames: int, rate: float) -> None: ...
+
+    def finish(self) -> None:
+        """No frame will follow."""
+
+    @property
+    def locked(self) -> bool: ...
+
+class LiveReader:
+    """Reads a live file of another process; the loop never notices."""
+
+    def __init__(self, path: str) -> None: ...
+
+    def buckets(self, size: int, most: int) -> tuple[int, NDArray[numpy.float32]]:
+        """
+        (tick of the first, float32 (n, signals, 2)): extremes of each complete bucket.
+        """
+
+    @property
+    def latest(self) -> list[float]: ...
+
+    @property
+    def dropped(self) -> int:
+        """Frames that were overwritten before they were read."""
+
+    @property
+    def status(self) -> dict[str, int]: ...
+
 def now_ns() -> int:
     """The monotonic clock of the loop, in ns."""
 
@@ -368,14 +487,21 @@ class Quantity(enum.Enum):
 
     unchanged = 3
 
+    acceleration = 4
+
 class Rule:
     def __init__(self, quantity: Quantity, signal: int, other: int, lower: float, upper: float, action: Action, ticks: int, grace: int) -> None: ...
 
 class CommandLimit:
-    def __init__(self, lower: float, upper: float, rate: float, rest: float) -> None: ...
+    def __init__(self, lower: float, upper: float, rate: float, rest: float, measured: int = -1) -> None: ...
 
 class Monitor(Block):
-    def __init__(self, commands: Sequence[CommandLimit], watched: int, rules: Sequence[Rule], dt: float, arm_ticks: int, soft_start: int, soft_stop: int, trip_ticks: int, hold_limit: int, release: int, settle: int, trip_holds: bool) -> None: ...
+    def __init__(self, commands: Sequence[CommandLimit], watched: int, rules: Sequence[Rule], dt: float, arm_ticks: int, soft_start: int, soft_stop: int, trip_ticks: int, hold_limit: int, release: int, settle: int, trip_holds: bool, by_operator: bool = False, hold_stops_clock: bool = False) -> None: ...
+
+    def shown(self) -> list[tuple[float, float, float, float, float, bool]]:
+        """
+        (value, least, most, lower, upper, acting) of every rule, while the loop runs.
+        """
 
     @property
     def state(self) -> int: ...
@@ -399,13 +525,19 @@ class Monitor(Block):
     @property
     def events_left_out(self) -> int: ...
 
-class Host(Block):
+class HostStatus(Block):
     def __init__(self) -> None: ...
+
+class ResponseWatch(Block):
+    def __init__(self, lags: Sequence[int], every: int, learn: int, tolerance: float, caution: float, nominal: float, window: int, experience: float, memory: int, oldest: int, together: bool, dt: float) -> None: ...
+
+class EnergyWatch(Block):
+    def __init__(self, fade: float, dt: float) -> None: ...
 
 class StabilityWarning(Block):
     def __init__(self, damping: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], interface: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], margin: float) -> None: ...
 
-class EnergyError(Block):
+class EnergyErrorIndicator(Block):
     def __init__(self, mass: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], damping: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], stiffness: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], n_interface: int, e_most: float, dt: float) -> None: ...
 
 class Actuator:
@@ -429,6 +561,9 @@ class Actuator:
 
     def reset(self) -> None: ...
 
+    def link(self) -> NDArray[numpy.float64]:
+        """Return how the connection is; see rt_runtime.Link."""
+
     def read(self, t: float) -> tuple[NDArray[numpy.float64], float, int]:
         """Return (measured, age in ticks, status)."""
 
@@ -436,10 +571,22 @@ class Actuator:
         """Return the status."""
 
 class SimulatedActuator(Actuator):
-    def __init__(self, channels: int, a: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], c: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], delay_ticks: float, lower: float, upper: float, rate: float, noise: float, quantum: float, seed: int, period: float) -> None: ...
+    def __init__(self, plants: list[tuple[NDArray[numpy.float64], ...]], per_channel: NDArray[numpy.float64], coupling: NDArray[numpy.float64], delay_ticks: float, seed: int, period: float) -> None:
+        """
+        plants: (a, b, c) per channel; rows of per_channel: lower, upper, rate, noise, quantum.
+        """
+
+class InProcessRig(Actuator):
+    def __init__(self, loop: Loop, commands: Sequence[int], measured: Sequence[int]) -> None: ...
 
 class UdpRig(Actuator):
-    def __init__(self, n_command: int, n_measured: int, host: str, port: int, key: bytes, timeout: float) -> None: ...
+    def __init__(self, n_command: int, n_measured: int, host: str, port: int, key: bytes, timeout: float, goodbye: str) -> None: ...
+
+    @property
+    def state(self) -> int: ...
+
+    @property
+    def goodbye_process(self) -> int: ...
 
     @property
     def traffic(self) -> dict[str, int]: ...
@@ -448,9 +595,15 @@ class UdpRig(Actuator):
     def round_trip(self) -> Histogram: ...
 
 class PluginActuator(Actuator):
-    def __init__(self, path: str, config: str, n_command: int, n_measured: int, period: float) -> None: ...
+    def __init__(self, path: str, config: str, n_command: int, n_measured: int, period: float, hold_after: int, lease: float, ramp: float) -> None: ...
+
+    @property
+    def watchdog(self) -> bool: ...
 
 class Sensor(Block):
+    def __init__(self, actuator: Actuator) -> None: ...
+
+class Link(Block):
     def __init__(self, actuator: Actuator) -> None: ...
 
 class Drive(Block):
@@ -507,6 +660,18 @@ class RigFaults:
     def replay(self, arg: float, /) -> None: ...
 
     @property
+    def twin(self) -> float: ...
+
+    @twin.setter
+    def twin(self, arg: float, /) -> None: ...
+
+    @property
+    def creep_ns(self) -> float: ...
+
+    @creep_ns.setter
+    def creep_ns(self, arg: float, /) -> None: ...
+
+    @property
     def nan_at(self) -> int: ...
 
     @nan_at.setter
@@ -529,7 +694,7 @@ class Rig:
     The physical side of a test: a loop stepped by commands that come over UDP.
     """
 
-    def __init__(self, loop: Loop, commands: Sequence[int], measured: Sequence[int], host: str, port: int, key: bytes, faults: RigFaults) -> None: ...
+    def __init__(self, loop: Loop, commands: Sequence[int], measured: Sequence[int], host: str, port: int, key: bytes, hold: float, lease: float, ramp: float, reset: bool, faults: RigFaults) -> None: ...
 
     def serve(self, seconds: float) -> int: ...
 
@@ -548,13 +713,28 @@ class Rig:
     def byes(self) -> int: ...
 
     @property
-    def silent_for(self) -> float: ...
+    def asked_to_stop(self) -> bool: ...
+
+    @property
+    def state(self) -> int: ...
 
 def crc32(data: bytes) -> int: ...
 
 def sha256(data: bytes) -> bytes: ...
 
-def hmac_sha256(key: bytes, data: bytes) -> bytes: ...
+class HmacSha256:
+    """Authenticator of version 1 of the rig protocol."""
+
+    def __init__(self, key: bytes) -> None: ...
+
+    def of(self, data: bytes) -> bytes: ...
+
+class Blake2s:
+    """Authenticator of the rig protocol."""
+
+    def __init__(self, key: bytes, size: int) -> None: ...
+
+    def of(self, data: bytes) -> bytes: ...
 
 class Unary(enum.Enum):
     none = 0
@@ -590,6 +770,23 @@ class Binary(enum.Enum):
 
     min = 5
 
+    less = 6
+
+    greater = 7
+
+class Correlation(enum.Enum):
+    linear = 0
+
+    exponential = 1
+
+    matern32 = 2
+
+    matern52 = 3
+
+    gaussian = 4
+
+def correlations(z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], points: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], rate: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], family: Correlation, any_host: bool = False) -> NDArray[numpy.float64]: ...
+
 def tanh(x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]: ...
 
 def sigmoid(x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]: ...
@@ -613,17 +810,26 @@ class Plan:
 
     def clip(self, x: Sequence[int], divisor: Sequence[float], lower: Sequence[float], upper: Sequence[float], out: int) -> None: ...
 
+    def correlations(self, x: Sequence[int], points: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], rate: Sequence[float], weight: Sequence[float], family: Correlation, out: int) -> None: ...
+
     def unary(self, function: Unary, x: Sequence[int], out: int) -> None: ...
 
     def binary(self, function: Binary, a: Sequence[int], b: Sequence[int], out: int) -> None: ...
 
     def product(self, x: Sequence[int], count: int, out: int) -> None: ...
 
+    def play(self, x: Sequence[int], p: Sequence[int], radius: Sequence[float], out: int) -> None: ...
+
+    def select(self, condition: Sequence[int], a: Sequence[int], b: Sequence[int], out: int) -> None: ...
+
     @property
     def steps(self) -> int: ...
 
     @property
     def multiply_adds(self) -> int: ...
+
+    @property
+    def elements(self) -> int: ...
 
 class Rom(Block):
     def __init__(self, plan: Plan, initial: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], watch: bool, period: float) -> None: ...
@@ -637,4 +843,82 @@ class Rom(Block):
         """Step over rows u from the initial state; outputs (n, n_out)."""
 
     @property
+    def state(self) -> NDArray[numpy.float64]:
+        """The state as it stands."""
+
+    @property
     def plan(self) -> Plan: ...
+
+class FmuTiming(enum.Enum):
+    """How the steps of an FMU lie in the ticks."""
+
+    before = 0
+
+    after = 1
+
+    start = 2
+
+class Fmu(Block):
+    def __init__(self, library: str, token: str, resources: str, version: int, exchange: bool, once: bool, real_time: bool, inputs: Sequence[int], outputs: Sequence[int], parameters: Sequence[int], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_states: int, timing: FmuTiming, substeps: int, period: float) -> None: ...
+
+    @property
+    def message(self) -> str:
+        """What the FMU said of its last fault."""
+
+    def step_times(self, steps: int) -> NDArray[numpy.float64]:
+        """
+        Make steps with inputs zero from where it stands; return how long each took in s.
+        """
+
+class Mailbox:
+    """
+    The newest message of n numbers from one writer to one reader; nobody waits.
+    """
+
+    def __init__(self, n: int) -> None: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def post(self, numbers: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """Put a message in the place of the last one."""
+
+    def read(self) -> tuple[int, NDArray[numpy.float64]]:
+        """
+        Return how many messages were posted and the last one; 0 when none could be read.
+        """
+
+class Received(Block):
+    def __init__(self, box: Mailbox, period: float) -> None: ...
+
+class Posted(Block):
+    def __init__(self, box: Mailbox) -> None: ...
+
+class TargetPath(Block):
+    def __init__(self, targets: Mailbox, answers: Mailbox, ticks: int, predicted: float, tolerance: float, settle: int, period: float) -> None: ...
+
+class SiteChannel:
+    """Messages between a site and a client of OpenSees' genericClient kind."""
+
+    def __init__(self, handle: int, datagrams: bool, host: str, port: int, idle: float, quick: bool) -> None: ...
+
+    def receive(self, size: int) -> bytes: ...
+
+    def set_length(self, length: int, trial: int) -> None: ...
+
+    def set_answer(self, action: int, numbers: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """Answer to an action from now on."""
+
+    def next(self) -> int:
+        """Wait for an action that has no fixed answer and return it."""
+
+    def reply(self, numbers: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @property
+    def trial(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def messages(self) -> int: ...
+
+class OpenSeesActuator(Actuator):
+    def __init__(self, host: str, port: int, timeout: float, steps: int) -> None: ...

@@ -1,11 +1,23 @@
-"""Write files so that a reader sees the old one or the new one, never a part, whatever happens in between."""
+"""Write files whole or not at all, and say in a sentence what is wrong with one that was damaged."""
 
 from __future__ import annotations
 
+import json
 import os
+import struct
+import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from rt_runtime.errors import BundleError, ConfigError, printable
+
+_DAMAGE = (
+    ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, NotImplementedError, RecursionError, TypeError,
+    ValueError, struct.error, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 @contextmanager
@@ -27,7 +39,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     flush_folder(path.parent)
 
 
-def write_file(path: str | Path, content: str | bytes) -> None:
+def write_file(path: str | Path, content: str | bytes | memoryview) -> None:
     """Write text (UTF-8) or bytes to `path` in one atomic step that survives a power cut."""
     with replacing(path) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -40,3 +52,38 @@ def flush_folder(folder: str | Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@contextmanager
+def reading(what: str, remedy: str = "it is damaged or of another kind") -> Iterator[None]:
+    """Turn what a damaged file makes its reader raise into a `ConfigError` of one printable sentence.
+
+    Parameters
+    ----------
+    what : str
+        The file, as the sentence begins: "Store x", "Table y".
+    remedy : str
+        What to do, as the sentence ends.
+    """
+    try:
+        yield
+    except (ConfigError, BundleError):
+        raise
+    except UnicodeDecodeError as error:
+        raise ConfigError(printable(f"{what} must be UTF-8 text, byte {error.start} is not; {remedy}.")) from error
+    except _DAMAGE as error:
+        why = " ".join(f"{type(error).__name__} {error}".split())[:200]
+        raise ConfigError(printable(f"{what} cannot be read ({why}); {remedy}.")) from error
+
+
+def read_json(path: str | Path, what: str, remedy: str = "it is damaged or of another kind") -> dict[str, Any]:
+    """Read a JSON object from a UTF-8 file; `what` and `remedy` as in `reading`."""
+    with reading(what, remedy):
+        text = Path(path).read_text(encoding="utf-8")
+        try:
+            content = json.loads(text)
+        except ValueError as error:
+            raise ConfigError(printable(f"{what} must be JSON, got: {error}; {remedy}.")) from None
+        if not isinstance(content, dict):
+            raise ConfigError(f"{what} must be a JSON object, got a {type(content).__name__}; {remedy}.")
+        return content

@@ -1,29 +1,43 @@
 #include "actuators/simulated.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace hmor {
 
-SimulatedActuator::SimulatedActuator(int channels, const Matrix& a, const Matrix& b, const Matrix& c,
-                                     double delay_ticks, Reach reach, double noise, double quantum, std::uint64_t seed,
-                                     double period)
-    : Actuator(channels, channels),
-      delay_(delay_ticks, std::vector<double>(channels, 0.0)),
-      noise_(std::vector<double>(channels, noise), seed),
-      reach_(reach),
-      most_step_(reach.rate * period),
-      quantum_(quantum),
-      noisy_(noise > 0.0),
-      last_(channels),
-      delayed_(channels),
-      y_(channels),
-      drawn_(channels) {
-  if (!(reach.lower <= 0.0 && reach.upper >= 0.0 && reach.rate > 0.0) || !(quantum >= 0.0) || !(noise >= 0.0))
-    throw std::invalid_argument("reach, noise and quantum of SimulatedActuator do not make sense.");
-  plants_.reserve(channels);
-  for (int i = 0; i < channels; ++i)
-    plants_.push_back(std::make_unique<StateSpace>(a, b, c, Matrix(1, 1), Matrix(a.rows(), 1),
-                                                   std::vector<double>(a.rows(), 0.0), period, Update::start));
+namespace {
+
+std::vector<double> deviations(const std::vector<SimulatedChannel>& channels) {
+  std::vector<double> found;
+  for (const SimulatedChannel& channel : channels) found.push_back(channel.noise);
+  return found;
+}
+
+}  // namespace
+
+SimulatedActuator::SimulatedActuator(const std::vector<SimulatedChannel>& channels, const Matrix& coupling,
+                                     double delay_ticks, std::uint64_t seed, double period)
+    : Actuator(static_cast<int>(channels.size()), static_cast<int>(channels.size())),
+      channels_(channels),
+      coupling_(coupling),
+      delay_(delay_ticks, std::vector<double>(channels.size(), 0.0)),
+      noise_(deviations(channels), seed),
+      period_(period),
+      noisy_(false),
+      last_(channels.size()),
+      delayed_(channels.size()),
+      y_(channels.size()),
+      coupled_(coupling_.ld()),
+      drawn_(channels.size()) {
+  if (coupling.rows() != n_command() || coupling.cols() != n_command())
+    throw std::invalid_argument("coupling of SimulatedActuator must have a row and a column per channel.");
+  for (const SimulatedChannel& each : channels) {
+    if (!(each.lower <= 0.0 && each.upper >= 0.0 && each.rate > 0.0 && each.quantum >= 0.0 && each.noise >= 0.0))
+      throw std::invalid_argument("limits, noise and quantum of SimulatedActuator do not make sense.");
+    noisy_ = noisy_ || each.noise > 0.0;
+    plants_.push_back(std::make_unique<StateSpace>(each.a, each.b, each.c, Matrix(1, 1), Matrix(each.a.rows(), 1),
+                                                   std::vector<double>(each.a.rows(), 0.0), period, Update::start));
+  }
   reset();
 }
 
@@ -36,13 +50,15 @@ void SimulatedActuator::reset() noexcept {
     plants_[i]->step(0.0, &nothing, &y_[i]);  // the first step of this kind only gives the output
     last_[i] = 0.0;
   }
+  multiply(coupling_, y_.data(), coupled_.data());
 }
 
 int SimulatedActuator::read(double t, double* measured, double* age) noexcept {
   if (noisy_) noise_.step(t, nullptr, drawn_.data());
   for (int i = 0; i < n_measured(); ++i) {
-    const double y = noisy_ ? y_[i] + drawn_[i] : y_[i];
-    measured[i] = quantum_ > 0.0 ? std::nearbyint(y / quantum_) * quantum_ : y;
+    const double y = noisy_ ? coupled_[i] + drawn_[i] : coupled_[i];
+    const double quantum = channels_[i].quantum;
+    measured[i] = quantum > 0.0 ? std::nearbyint(y / quantum) * quantum : y;
   }
   *age = 0.0;
   return 0;
@@ -50,11 +66,13 @@ int SimulatedActuator::read(double t, double* measured, double* age) noexcept {
 
 int SimulatedActuator::write(double t, const double* command) noexcept {
   for (int i = 0; i < n_command(); ++i) {
-    const double moved = std::clamp(command[i], last_[i] - most_step_, last_[i] + most_step_);
-    last_[i] = std::clamp(moved, reach_.lower, reach_.upper);
+    const SimulatedChannel& channel = channels_[i];
+    const double most = channel.rate * period_;
+    last_[i] = std::clamp(std::clamp(command[i], last_[i] - most, last_[i] + most), channel.lower, channel.upper);
   }
   delay_.step(t, last_.data(), delayed_.data());
   for (int i = 0; i < n_command(); ++i) plants_[i]->step(t, &delayed_[i], &y_[i]);
+  multiply(coupling_, y_.data(), coupled_.data());
   return 0;
 }
 

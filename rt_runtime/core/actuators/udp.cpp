@@ -1,189 +1,265 @@
 #include "actuators/udp.hpp"
 
 #include <arpa/inet.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
+#include <algorithm>
 #include <stdexcept>
+
+#include "net/version1.hpp"
+#include "engine/paced.hpp"
 
 namespace hmor {
 
-void Socket::open(const std::string& host, int port, bool listen) {
-  close();
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  if (port < 0 || port > 65535 || inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1)
-    throw std::runtime_error("Address of a rig must be like 127.0.0.1 with a port below 65536, got " + host + ":" +
-                             std::to_string(port) + ".");
-  handle_ = ::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  const int on = 1;
-  const auto* there = reinterpret_cast<const sockaddr*>(&address);
-  if (handle_ < 0 || setsockopt(handle_, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on) != 0 ||
-      (listen ? ::bind(handle_, there, sizeof address) : ::connect(handle_, there, sizeof address)) != 0) {
-    const std::string reason = std::strerror(errno);
-    close();
-    throw std::runtime_error("Socket for " + host + ":" + std::to_string(port) + " cannot be opened: " + reason + ".");
-  }
+namespace {
+
+constexpr std::int64_t ask_again_ns = 50'000'000, release_again_ns = 20'000'000;
+constexpr int releases = 10;
+
+std::string short_number(double x) { return std::to_string(x).substr(0, 5); }
+
+/// A number from the network as a whole one.
+std::uint32_t whole(double x) { return x >= 0.0 && x <= 4294967295.0 ? static_cast<std::uint32_t>(x) : 0; }
+
+/// Who holds a rig that said busy: values are the time since the last command in s, address and port.
+std::string busy_words(const Datagram& busy) {
+  if (busy.state == static_cast<std::uint8_t>(RigState::ramping))
+    return " is busy: it is on its way to rest after another test; try again in a moment.";
+  const in_addr owner{htonl(whole(busy.values[1]))};
+  return " is busy: a test from " + std::string(inet_ntoa(owner)) + ":" +
+         std::to_string(whole(busy.values[2])) + " holds it (last command " + short_number(busy.values[0]) +
+         " s ago); end that test first.";
 }
 
-void Socket::close() noexcept {
-  if (handle_ >= 0) ::close(handle_);
-  handle_ = -1;
-}
+}  // namespace
 
-int Socket::port() const {
-  sockaddr_in address{};
-  socklen_t size = sizeof address;
-  if (getsockname(handle_, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
-  return ntohs(address.sin_port);
-}
-
-bool Socket::send(const Datagram& message, const sockaddr_in* to) const noexcept {
-  const auto* there = reinterpret_cast<const sockaddr*>(to);
-  return ::sendto(handle_, &message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL, there, to ? sizeof *to : 0) ==
-         static_cast<ssize_t>(sizeof message);
-}
-
-long Socket::receive(Datagram& message, std::int64_t& arrived_ns, sockaddr_in* from) const noexcept {
-  iovec piece{&message, sizeof message};
-  alignas(cmsghdr) char control[128];
-  msghdr header{};
-  header.msg_name = from;
-  header.msg_namelen = from ? sizeof *from : 0;
-  header.msg_iov = &piece;
-  header.msg_iovlen = 1;
-  header.msg_control = control;
-  header.msg_controllen = sizeof control;
-  const ssize_t size = ::recvmsg(handle_, &header, MSG_DONTWAIT | MSG_TRUNC);  // the true size, also of a longer one
-  if (size < 0) return -1;
-  arrived_ns = 0;
-  for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c))
-    if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_TIMESTAMPNS) {
-      timespec arrived;
-      std::memcpy(&arrived, CMSG_DATA(c), sizeof arrived);
-      arrived_ns = static_cast<std::int64_t>(arrived.tv_sec) * 1'000'000'000 + arrived.tv_nsec;
-    }
-  return static_cast<long>(size);
-}
-
-UdpRig::UdpRig(int n_command, int n_measured, std::string host, int port, const std::string& key, double timeout)
+UdpRig::UdpRig(int n_command, int n_measured, std::string host, int port, const std::string& key, double timeout,
+               std::string goodbye)
     : Actuator(n_command, n_measured),
       host_(std::move(host)),
       port_(port),
+      key_(key),
       seal_(key),
       timeout_(timeout),
+      goodbye_(std::move(goodbye)),
       last_(n_measured, 0.0) {
   if (n_command > Datagram::most_values || n_measured > Datagram::most_values)
-    throw std::invalid_argument("a rig has at most 16 commands and 16 measured signals.");
+    throw std::invalid_argument("a rig has at most 32 commands and 32 measured signals.");
+}
+
+/// A message of this session, unsigned.
+Datagram UdpRig::message(Datagram::Kind kind) const noexcept {
+  Datagram made;
+  made.kind = kind;
+  made.loop_nonce = out_.loop_nonce;
+  made.rig_nonce = out_.rig_nonce;
+  made.n_command = static_cast<std::uint8_t>(n_command());
+  made.n_measured = static_cast<std::uint8_t>(n_measured());
+  return made;
+}
+
+/// Sends a question again and again until `judge` takes an answer with our nonce (true) or the time is over (false).
+template <typename Judge>
+bool UdpRig::ask(const Datagram& question, Clock give_up, Judge&& judge) {
+  const std::string where = "Rig at " + host_ + ":" + std::to_string(port_);
+  bool old_asked = false;
+  for (Clock now = now_ns(), begun = now; now < give_up; now = now_ns()) {
+    socket_.send(question);
+    if (question.kind == Datagram::hello && !old_asked && now - begun > (give_up - begun) / 2) {
+      const Version1 old = version1_hello(n_command(), n_measured(), key_);  // a version 1 rig answers nothing else
+      socket_.send(old.data(), old.size());
+      old_asked = true;
+    }
+    for (const Clock again = std::min(now_ns() + ask_again_ns, give_up); (now = now_ns()) < again;) {
+      socket_.wait(again - now);
+      if (between_waits != nullptr) between_waits();
+      Clock arrived = 0;
+      long size = 0;
+      while ((size = socket_.receive(in_, arrived)) >= 0) {
+        const bool old = is_version1(in_.bytes(), static_cast<std::size_t>(size));
+        const Verdict verdict = seal_.judge(in_, static_cast<std::size_t>(size));
+        if (verdict == Verdict::forged)
+          throw std::runtime_error(where + " answered with a signature that does not fit; give both sides the same key.");
+        if (verdict == Verdict::other_version && (old || in_.version > Datagram::version_now))
+          throw std::runtime_error(
+              where + " speaks version " + std::to_string(in_.version) + " of the rig protocol, this side version " +
+              std::to_string(Datagram::version_now) + "; update the " + (old ? "rig" : "loop") +
+              ": install the same release of hybrid-mor there (for a rig of your own see docs/rig_protocol.md).");
+        if (verdict == Verdict::good && in_.loop_nonce == question.loop_nonce && judge(in_, where)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+void UdpRig::greet(Clock give_up) {
+  Datagram hello = message(Datagram::hello);
+  seal_.close(hello);
+  std::string busy;
+  const bool answered = ask(hello, give_up, [&](const Datagram& answer, const std::string& where) {
+    if (answer.kind == Datagram::busy && answer.count == 3) {
+      busy = where + busy_words(answer);
+      // Silent or on its way to rest: it is free soon. Otherwise do not start by surprise when the other test ends.
+      if (answer.state == static_cast<std::uint8_t>(RigState::live)) throw std::runtime_error(busy);
+    }
+    if (answer.kind != Datagram::welcome) return false;
+    if (answer.n_measured != n_measured() || answer.n_command != n_command())
+      throw std::runtime_error(where + " has " + std::to_string(answer.n_command) + " commands and " +
+                               std::to_string(answer.n_measured) + " measured signals, the loop expects " +
+                               std::to_string(n_command()) + " and " + std::to_string(n_measured()) + ".");
+    out_.rig_nonce = answer.rig_nonce;
+    return true;
+  });
+  if (!answered && !busy.empty()) throw std::runtime_error(busy);
+  if (!answered)
+    throw std::runtime_error("Rig at " + host_ + ":" + std::to_string(port_) + " must answer within " +
+                             short_number(timeout_) + " s, got nothing; start it (hmor rig) or check address and key.");
+}
+
+void UdpRig::claim(Clock give_up) {
+  Datagram claim = message(Datagram::claim);
+  seal_.close(claim);
+  const bool answered = ask(claim, give_up, [&](const Datagram& answer, const std::string& where) {
+    if (answer.kind == Datagram::busy && answer.count == 3) throw std::runtime_error(where + busy_words(answer));
+    if (answer.kind != Datagram::granted || answer.rig_nonce != out_.rig_nonce || answer.count != n_measured())
+      return false;
+    std::copy_n(answer.values.begin(), n_measured(), last_.begin());
+    state_ = answer.state;
+    return true;
+  });
+  if (!answered)
+    throw std::runtime_error("Rig at " + host_ + ":" + std::to_string(port_) +
+                             " offered a session and then fell silent; look at the rig.");
 }
 
 void UdpRig::start() {
+  stop();
   socket_.open(host_, port_, false);
   traffic_ = Traffic();
   round_trip_.reset();
-  const std::uint64_t own = static_cast<std::uint64_t>(random_bits()) << 32;
-  const std::string where = "Rig at " + host_ + ":" + std::to_string(port_);
-  Datagram greeting;
-  greeting.kind = Datagram::hello;
-  greeting.session = own;
-  greeting.count = static_cast<std::uint8_t>(n_command());
-  greeting.values[0] = n_measured();
-  seal_.close(greeting);
-  const std::int64_t give_up = wall_ns() + static_cast<std::int64_t>(timeout_ * 1e9);
-  while (wall_ns() < give_up) {
-    socket_.send(greeting);
-    pollfd waiting{socket_.handle(), POLLIN, 0};
-    ::poll(&waiting, 1, 50);
-    std::int64_t arrived = 0;
-    long size = 0;
-    while ((size = socket_.receive(in_, arrived)) >= 0) {
-      const Verdict verdict = seal_.judge(in_, static_cast<std::size_t>(size));
-      if (verdict == Verdict::forged)
-        throw std::runtime_error(where + " answered with a signature that does not fit; give both sides the same key.");
-      if (verdict == Verdict::other_version)
-        throw std::runtime_error(where + " speaks version " + std::to_string(in_.version) + ", this runtime version " +
-                                 std::to_string(Datagram::version_now) + "; use the same release on both sides.");
-      if (verdict != Verdict::good || in_.kind != Datagram::welcome || (in_.session >> 32) != own >> 32) continue;
-      if (in_.count != n_measured() || static_cast<int>(in_.values[0]) != n_command())
-        throw std::runtime_error(where + " has " + std::to_string(static_cast<int>(in_.values[0])) + " commands and " +
-                                 std::to_string(in_.count) + " measured signals, the loop expects " +
-                                 std::to_string(n_command()) + " and " + std::to_string(n_measured()) + ".");
-      session_ = in_.session;
-      for (int i = 0; i < n_measured(); ++i) last_[i] = i + 1 < Datagram::most_values ? in_.values[i + 1] : 0.0;
-      reset();
-      return;
-    }
-  }
-  socket_.close();
-  throw std::runtime_error(where + " must answer within " + std::to_string(timeout_).substr(0, 5) +
-                           " s, got nothing; start it (hmor rig) or check address and key.");
-}
-
-void UdpRig::reset() noexcept {
-  out_ = Datagram();
-  out_.kind = Datagram::command;
-  out_.count = static_cast<std::uint8_t>(n_command());
-  out_.session = session_;
-  answered_ = 0;
   window_.reset();
+  answered_ = first_arrived_ = first_sent_ = 0;
+  delay_ = drift_ = 0.0;
+  state_ = flags_ = 0;
+  out_ = Datagram();
+  const Clock give_up = now_ns() + static_cast<Clock>(timeout_ * 1e9);
+  try {
+    out_.loop_nonce = new_nonce();
+    greet(give_up);
+    claim(std::max(give_up, now_ns() + 4 * ask_again_ns));
+    out_ = message(Datagram::command);
+    out_.count = static_cast<std::uint8_t>(n_command());
+    Datagram last_words = message(Datagram::bye);
+    last_words.count = 1;
+    last_words.values[0] = 1.0;  // to rest
+    seal_.close(last_words);
+    goodbye_.watch(socket_, last_words);
+  } catch (...) {
+    stop();
+    throw;
+  }
 }
 
 void UdpRig::stop() noexcept {
   if (!socket_.is_open()) return;
-  out_.kind = Datagram::bye;
-  ++out_.sequence;
-  seal_.close(out_);
-  for (int i = 0; i < 3; ++i) socket_.send(out_);  // one of them will come through
+  Datagram bye = message(Datagram::bye);
+  bye.count = 1;
+  bye.values[0] = 0.0;  // stay where you are
+  seal_.close(bye);
+  bool heard = out_.rig_nonce == Nonce{};  // no session, nobody to tell
+  for (int i = 0; i < releases && !heard; ++i) {
+    socket_.send(bye);
+    for (Clock now = now_ns(), again = now + release_again_ns; now < again && !heard; now = now_ns()) {
+      socket_.wait(again - now);
+      Clock arrived = 0;
+      for (long size; !heard && (size = socket_.receive(in_, arrived)) >= 0;)
+        heard = seal_.judge(in_, static_cast<std::size_t>(size)) == Verdict::good && in_.kind == Datagram::released &&
+                in_.loop_nonce == out_.loop_nonce && in_.rig_nonce == out_.rig_nonce;
+    }
+  }
+  goodbye_.dismiss();
   socket_.close();
 }
 
-bool UdpRig::accept(const Datagram& message, std::size_t size) noexcept {
+bool UdpRig::accept(Datagram& message, std::size_t size) noexcept {
   ++traffic_.received;
   switch (seal_.judge(message, size)) {
     case Verdict::good: break;
     case Verdict::forged: ++traffic_.forged; return false;
     default: ++traffic_.damaged; return false;
   }
-  if (message.session != session_ || message.kind != Datagram::measurement || message.count != n_measured()) {
+  const bool answer = message.kind == Datagram::measurement && message.count == n_measured();
+  if ((!answer && message.kind != Datagram::notice) || message.loop_nonce != out_.loop_nonce ||
+      message.rig_nonce != out_.rig_nonce || message.answers > out_.sequence) {
     ++traffic_.foreign;
     return false;
   }
-  return window_.newest(message.sequence, traffic_);
+  if (!window_.newest(message.sequence, message.crc, traffic_)) return false;
+  state_ = message.state;
+  if (!answer) return false;
+  if (message.answers <= answered_) {  // a command is answered once
+    ++traffic_.repeated;
+    return false;
+  }
+  return true;
+}
+
+void UdpRig::use(const Datagram& measurement, Clock arrived) noexcept {
+  answered_ = measurement.answers;
+  flags_ = measurement.flags;
+  if (answered_ < out_.sequence) ++traffic_.late;
+  for (int j = 0; j < n_measured(); ++j) last_[j] = measurement.values[j];
+  if (arrived <= 0) return;
+  if (out_.sequence - answered_ < remembered) {
+    const Clock took = arrived - sent_at_[answered_ % remembered];
+    round_trip_.add(took);
+    delay_ = 1e-9 * static_cast<double>(took);
+  }
+  // Unsigned: the rig's clock may say anything.
+  const auto here = static_cast<std::uint64_t>(arrived), there = static_cast<std::uint64_t>(measurement.sent_ns);
+  if (first_arrived_ == 0) first_arrived_ = here, first_sent_ = there;
+  drift_ = 1e-9 * static_cast<double>(static_cast<std::int64_t>((here - first_arrived_) - (there - first_sent_)));
 }
 
 int UdpRig::read(double, double* measured, double* age) noexcept {
   int status = socket_.is_open() ? 0 : no_socket;
   for (int i = 0; status == 0 && i < most_reads; ++i) {
-    std::int64_t arrived = 0;
+    Clock arrived = 0;
     const long size = socket_.receive(in_, arrived);
     if (size < 0) break;
-    if (!accept(in_, static_cast<std::size_t>(size))) continue;
-    if (in_.answers > answered_ && in_.answers <= out_.sequence) answered_ = in_.answers;
-    if (arrived > 0) round_trip_.add(arrived - in_.answered_ns);
-    if (in_.answers < out_.sequence) ++traffic_.late;
-    for (int j = 0; j < n_measured(); ++j) last_[j] = in_.values[j];
+    if (accept(in_, static_cast<std::size_t>(size))) use(in_, arrived);
   }
   for (int j = 0; j < n_measured(); ++j) measured[j] = last_[j];
   *age = static_cast<double>(out_.sequence - answered_);
-  return status;
+  if (status != 0) return status;
+  if (state_ >= static_cast<std::uint8_t>(RigState::ramping)) return taken_over;
+  return (flags_ & Datagram::refused) != 0 ? refused : 0;
 }
 
 int UdpRig::write(double, const double* command) noexcept {
   if (!socket_.is_open()) return no_socket;
   ++out_.sequence;
   for (int i = 0; i < n_command(); ++i) out_.values[i] = command[i];
-  out_.sent_ns = wall_ns();
+  out_.sent_ns = now_ns();
   seal_.close(out_);
+  sent_at_[out_.sequence % remembered] = wall_ns();
   if (!socket_.send(out_)) {
     ++traffic_.unsent;
     return not_sent;
   }
   ++traffic_.sent;
   return 0;
+}
+
+void UdpRig::link(double* report) const noexcept {
+  const double told[n_link] = {static_cast<double>(state_),
+                               static_cast<double>(traffic_.lost),
+                               static_cast<double>(traffic_.repeated),
+                               static_cast<double>(traffic_.conflicting),
+                               static_cast<double>(traffic_.foreign),
+                               static_cast<double>(traffic_.forged + traffic_.damaged),
+                               delay_,
+                               drift_};
+  std::copy_n(told, n_link, report);
 }
 
 }  // namespace hmor

@@ -1,39 +1,17 @@
 #pragma once
 
-#include <netinet/in.h>
-
+#include <array>
 #include <string>
 #include <vector>
 
-#include "actuator.hpp"
-#include "datagram.hpp"
-#include "histogram.hpp"
+#include "net/actuator.hpp"
+#include "net/datagram.hpp"
+#include "engine/histogram.hpp"
+#include "net/goodbye.hpp"
+#include "net/socket.hpp"
+#include "net/watchdog.hpp"
 
 namespace hmor {
-
-/// A UDP socket that never waits in the loop. Outside the loop: construction, which throws, and destruction.
-class Socket {
- public:
-  Socket() = default;
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-  ~Socket() { close(); }
-
-  /// Outside the loop. `host` is a dotted address.
-  void open(const std::string& host, int port, bool listen);
-  void close() noexcept;
-  bool is_open() const noexcept { return handle_ >= 0; }
-  int handle() const noexcept { return handle_; }
-  int port() const;
-
-  /// In the loop. False when the host would not take it.
-  bool send(const Datagram& message, const sockaddr_in* to = nullptr) const noexcept;
-  /// In the loop. Bytes that came, or -1 when there is nothing; the time of arrival by the kernel's clock.
-  long receive(Datagram& message, std::int64_t& arrived_ns, sockaddr_in* from = nullptr) const noexcept;
-
- private:
-  int handle_ = -1;
-};
 
 /// A rig in another process or on another machine, over UDP; commands go out and measurements come back, one datagram
 /// each.
@@ -43,35 +21,60 @@ class Socket {
 /// since the one that the newest measurement answers.
 class UdpRig final : public Actuator {
  public:
-  /// Outside the loop. `timeout` in s is how long `start` waits for the rig's welcome.
-  UdpRig(int n_command, int n_measured, std::string host, int port, const std::string& key, double timeout);
+  /// Outside the loop. `timeout` in s is how long `start` waits for the rig; `goodbye` is the path of the watchdog
+  /// process, empty for none.
+  UdpRig(int n_command, int n_measured, std::string host, int port, const std::string& key, double timeout,
+         std::string goodbye);
+  ~UdpRig() override { stop(); }
 
+  /// Asks for the rig and claims it; throws when there is none, it is busy, or it speaks another version.
   void start() override;
+  /// Releases the rig and waits until it has heard (0.2 s at most).
   void stop() noexcept override;
-  void reset() noexcept override;
+  /// The session goes on: its sequence numbers never start again.
+  void reset() noexcept override {}
   int read(double t, double* measured, double* age) noexcept override;
   int write(double t, const double* command) noexcept override;
+  void link(double* report) const noexcept override;
 
   const Traffic& traffic() const noexcept { return traffic_; }
   const Histogram& round_trip() const noexcept { return round_trip_; }
+  RigState state() const noexcept { return static_cast<RigState>(state_); }
+  pid_t goodbye() const noexcept { return goodbye_.process(); }
 
   static constexpr int most_reads = 64;
-  static constexpr int no_socket = -1, not_sent = -2;
+  /// Status: no session; the host did not send; the rig did not obey the last command; its watchdog has taken over.
+  static constexpr int no_socket = -1, not_sent = -2, refused = -3, taken_over = -4;
 
  private:
-  bool accept(const Datagram& message, std::size_t size) noexcept;
+  using Clock = std::int64_t;
+  template <typename Judge>
+  bool ask(const Datagram& question, Clock give_up, Judge&& judge);
+  void greet(Clock give_up);
+  void claim(Clock give_up);
+  Datagram message(Datagram::Kind kind) const noexcept;
+  bool accept(Datagram& message, std::size_t size) noexcept;
+  void use(const Datagram& measurement, Clock arrived) noexcept;
+
+  static constexpr std::size_t remembered = 1024;  // commands whose time of sending is kept
 
   std::string host_;
   int port_;
+  std::string key_;
   Seal seal_;
   double timeout_;
   Socket socket_;
+  Goodbye goodbye_;
   Datagram out_, in_;
-  std::uint64_t session_ = 0, answered_ = 0;
+  std::uint64_t answered_ = 0;
+  std::uint8_t state_ = 0, flags_ = 0;
   Window window_;
   Traffic traffic_;
   Histogram round_trip_;
   std::vector<double> last_;
+  std::array<Clock, remembered> sent_at_{};
+  double delay_ = 0.0, drift_ = 0.0;
+  std::uint64_t first_arrived_ = 0, first_sent_ = 0;  // of the first answer: our clock, the rig's
 };
 
 }  // namespace hmor

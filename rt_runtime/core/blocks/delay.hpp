@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "block.hpp"
+#include "engine/block.hpp"
 
 namespace hmor {
 

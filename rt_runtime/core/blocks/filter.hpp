@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "block.hpp"
+#include "engine/block.hpp"
 
 namespace hmor {
 
@@ -36,6 +36,7 @@ class Filter final : public Block {
     }
   }
   void reset() noexcept override { memory_.assign(memory_.size(), 0.0); }
+  Work work() const noexcept override { return {9.0 * n_in() * static_cast<double>(sections_.size())}; }
 
  private:
   std::vector<Section> sections_;

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "block.hpp"
-#include "dense.hpp"
+#include "engine/block.hpp"
+#include "math/dense.hpp"
 
 namespace hmor {
 
@@ -22,6 +22,7 @@ class Gain final : public Block {
     for (int i = 0; i < n_out(); ++i) out[i] = y_[i] + offset_[i];
   }
   void reset() noexcept override {}
+  Work work() const noexcept override { return {2.0 * n_in() * n_out() + n_out()}; }
 
  private:
   Matrix matrix_;

@@ -6,7 +6,7 @@
 #include <numbers>
 #include <vector>
 
-#include "block.hpp"
+#include "engine/block.hpp"
 
 namespace hmor {
 

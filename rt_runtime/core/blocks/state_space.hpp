@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "block.hpp"
-#include "dense.hpp"
+#include "engine/block.hpp"
+#include "math/dense.hpp"
 
 namespace hmor {
 
@@ -28,6 +28,7 @@ class StateSpace final : public Block {
 
   void step(double t, const double* in, double* out) noexcept override;
   void reset() noexcept override;
+  Work work() const noexcept override { return {2.0 * stacked_.rows() * stacked_.cols()}; }
 
   /// In the loop. The state, n_state numbers.
   const double* state() const noexcept { return now_; }

@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "block.hpp"
+#include "engine/block.hpp"
 #include "blocks/filter.hpp"
 
 namespace hmor {

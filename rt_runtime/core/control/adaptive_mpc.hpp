@@ -2,11 +2,11 @@
 
 #include <vector>
 
-#include "block.hpp"
+#include "engine/block.hpp"
 #include "control/arx.hpp"
 #include "control/move_qp.hpp"
 #include "control/mpc.hpp"
-#include "dense.hpp"
+#include "math/dense.hpp"
 
 namespace hmor {
 
@@ -35,9 +35,17 @@ class AdaptiveMpc final : public Block {
 
   void step(double t, const double* in, double* out) noexcept override;
   void reset() noexcept override;
+  /// Identification and estimate in p = n_a + n_b and n + 1 numbers, H and the Gram matrix from its factor, the programme.
+  Work work() const noexcept override {
+    const double p = arx_.poles() + arx_.zeros(), n = n_ + 1, m = moves_;
+    const double model = 6.0 * p * p + 10.0 * n * n + 2.0 * steps_ * (2.0 * n + m) + 3.0 * m * m;
+    return {model + m * m * m / 3.0 + 4.0 * m * m * m + qp_.work().flops, qp_.work().iterations};
+  }
 
   /// In the loop. Gain M of the last step, n_p + 1 numbers.
   const double* gain() const noexcept { return gain_.data(); }
+  /// Outside the loop. Covariance of the state every run starts with.
+  const Matrix& settled() const noexcept { return settled_; }
 
  private:
   void realise() noexcept;

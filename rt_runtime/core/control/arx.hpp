@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "dense.hpp"
+#include "math/dense.hpp"
 
 namespace hmor {
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "block.hpp"
+#include "engine/block.hpp"
 
 namespace hmor {
 
@@ -20,6 +20,7 @@ class Extrapolator final : public Block {
 
   void step(double t, const double* in, double* out) noexcept override;
   void reset() noexcept override { started_ = false; }
+  Work work() const noexcept override { return {2.0 * points_ * n_out()}; }
 
   /// Outside the loop. w_a for one theta.
   static std::vector<double> weights(int order, double theta);

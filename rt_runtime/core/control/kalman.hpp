@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "block.hpp"
-#include "dense.hpp"
+#include "engine/block.hpp"
+#include "math/dense.hpp"
 
 namespace hmor {
 

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <vector>
 
-#include "block.hpp"
+#include "engine/block.hpp"
 #include "blocks/filter.hpp"
-#include "dense.hpp"
+#include "math/dense.hpp"
 
 namespace hmor {
 
@@ -18,7 +18,7 @@ namespace hmor {
 ///
 /// No K and Gamma = 0: feedforward. Gamma = 0: modified model-based control (mMBC). All: adaptive model reference
 /// control (aMRC) with projection, |theta| <= theta_max sqrt(1 + eps_t). Outputs: command u, theta.
-class ModelBased final : public Block {
+class ModelBasedCompensator final : public Block {
  public:
   struct Adaptation {
     double rate = 0.0;                        // Gamma in 1/s
@@ -27,7 +27,7 @@ class ModelBased final : public Block {
   };
 
   /// Outside the loop. Feedback a (n, n), b (n, 1), c (1, n), d; n may be 0.
-  ModelBased(std::vector<Filter::Section> inverse, const Matrix& a, const Matrix& b, const Matrix& c, double d,
+  ModelBasedCompensator(std::vector<Filter::Section> inverse, const Matrix& a, const Matrix& b, const Matrix& c, double d,
              const Adaptation& adaptation, double period)
       : Block(2, 2, a.rows() + 2 * static_cast<int>(inverse.size()) + 3, period),
         inverse_(std::move(inverse), 1),
@@ -40,7 +40,7 @@ class ModelBased final : public Block {
         next_(a.ld(), 0.0) {
     const int n = a.rows();
     if (a.cols() != n || b.rows() != n || c.cols() != n || (n > 0 && (b.cols() != 1 || c.rows() != 1)))
-      throw std::invalid_argument("A, B and C of the feedback of ModelBased do not fit together.");
+      throw std::invalid_argument("A, B and C of the feedback of ModelBasedCompensator do not fit together.");
     for (int i = 0; i < n; ++i) {
       b_[i] = b(i, 0);
       c_[i] = c(0, i);

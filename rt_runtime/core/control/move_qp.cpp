@@ -7,9 +7,7 @@ namespace hmor {
 
 namespace {
 
-constexpr double tolerance = 1e-10;       // of a bound, relative to 1 + |bound|
-constexpr double dependent = 1e-13;       // delta / G_pp below which a normal depends on the active ones
-constexpr int rebuild_after = 64;         // rank-one steps before the kept inverse is built anew
+constexpr double dependent = 1e-9;        // delta / G_pp below which a normal depends on the active ones
 
 typedef double Four __attribute__((vector_size(32), aligned(8)));
 
@@ -58,25 +56,27 @@ void distances(const double* v, const double* lower, const double* upper, int si
 }  // namespace
 
 MoveQp::MoveQp(int channels, int moves, int max_iterations)
-    : channels_(channels), n_(channels * moves), cap_(max_iterations > 0 ? max_iterations : 10 * channels * moves) {
+    : channels_(channels), n_(channels * moves), cap_(max_iterations > 0 ? max_iterations : 4 * channels * moves) {
   if (channels < 1 || moves < 1 || max_iterations < 0)
     throw std::invalid_argument("channels and moves of MoveQp must be at least 1.");
   ld_ = padded(n_);
+  patience_ = n_ / 10 + 4;
   factor_ = Matrix(n_, n_);
   gram_ = Matrix(2 * n_, 2 * n_);
   inverse_ = Matrix(n_, n_);
+  hessian_ = Matrix(n_, n_);
   scale_.assign(2 * n_, 0.0);
   set_.assign(n_, 0);
   is_active_.assign(2 * n_, 0);
   // Rounded up: kernels read and write whole groups of four from any offset below n.
-  for (std::vector<double>* buffer : {&sign_, &lambda_, &g_, &r_}) buffer->assign(ld_ + 4, 0.0);
-  for (std::vector<double>* buffer : {&free_, &v_, &excess_}) buffer->assign(2 * n_ + 8, 0.0);
+  for (std::vector<double>* buffer : {&sign_, &lambda_, &g_, &r_, &slope_}) buffer->assign(ld_ + 4, 0.0);
+  for (std::vector<double>* buffer : {&free_, &v_, &excess_, &near_}) buffer->assign(2 * n_ + 8, 0.0);
 }
 
 bool MoveQp::set_hessian(const Matrix& h) noexcept {
   for (int j = 0; j < n_; ++j)
     for (int i = j; i < n_; ++i) factor_(i, j) = h(i, j);
-  gram_ready_ = false;
+  gram_ready_ = hessian_ready_ = false;
   return cholesky(factor_);
 }
 
@@ -100,7 +100,7 @@ void MoveQp::build_gram() noexcept {
   }
   for (int i = 0; i < 2 * n; ++i) scale_[i] = 1.0 / std::sqrt(gram_(i, i));
   gram_ready_ = true;
-  changes_ = rebuild_after;  // the kept inverse belongs to the old G
+  changes_ = stale;  // the kept inverse belongs to the old G
 }
 
 void MoveQp::running_sums(double* v) const noexcept {
@@ -127,6 +127,7 @@ QpResult MoveQp::solve_from(const double* free_minimum, const double* lower, con
     return {QpStatus::optimal, 0};
   }
   if (!gram_ready_) build_gram();
+  bool guessed = active_ == 0 && guess(lower, upper);
   warm_start(lower, upper);
 
   int iterations = 0;
@@ -145,8 +146,16 @@ QpResult MoveQp::solve_from(const double* free_minimum, const double* lower, con
     refined = false;
     while (true) {
       if (++iterations > cap_) {
-        hold(lower, upper);
+        if (approach(lower, upper)) take_near();
+        else hold(lower, upper);
         return {QpStatus::iteration_limit, cap_};
+      }
+      if (!guessed && iterations > patience_) {  // the last active set was far off: start from another one
+        guessed = true;
+        if (guess(lower, upper)) {
+          warm_start(lower, upper);
+          break;
+        }
       }
       const double delta = border(p, sign), size = gram_(p, p);
       double longest = std::numeric_limits<double>::infinity();
@@ -252,7 +261,7 @@ void MoveQp::drop(int q) noexcept {
 /// Starts from the active set of the last solve: its multipliers are solved for, negative ones are dropped.
 void MoveQp::warm_start(const double* lower, const double* upper) noexcept {
   const int before = active_;
-  if (changes_ >= rebuild_after) {
+  if (changes_ >= stale) {
     active_ = changes_ = 0;
     for (int w = 0; w < before; ++w) {
       const int p = set_[w];  // append() writes positions up to w only

@@ -2,7 +2,8 @@
 
 #include <vector>
 
-#include "dense.hpp"
+#include "engine/block.hpp"
+#include "math/dense.hpp"
 
 namespace hmor {
 
@@ -26,13 +27,18 @@ struct QpResult {
 ///
 ///   [x; s] = [x; s]_free - sum_W  sign_w lambda_w G[:, w],    r = G_WW^-1 G_Wp,    delta = G_pp - G_pW r
 ///
-/// The inverse of G_WW is kept and changed by rank-one steps, and the active set is the start of the next solve.
+/// The inverse of G_WW is kept and changed by rank-one steps, and the active set is the start of the next solve. Without
+/// one, or when it leads nowhere, the start is what a feasible point touches that a few rounds of coordinate descent
+/// found (`approach`): its work is bounded, and it leaves a handful of changes to be made.
 ///
-/// When the iteration cap is hit or no point is feasible, the fallback is "hold": all moves zero except the first,
-/// which is moved into the bounds of the running sum and then into its own box (the rate limit has the last word).
+/// When the iteration cap is hit, that feasible point is the answer. When there is none, the fallback is "hold": all moves
+/// zero except the first, which is moved into the bounds of the running sum and then into its own box (the rate limit has
+/// the last word).
 class MoveQp {
  public:
-  /// Outside the loop: allocates. max_iterations 0 means 10 n.
+  static constexpr double tolerance = 1e-10;  ///< of a bound, relative to 1 + |bound|
+
+  /// Outside the loop: allocates. max_iterations 0 means 4 n.
   MoveQp(int channels, int moves, int max_iterations = 0);
 
   /// In the loop. Takes H (n, n), lower triangle; false when it is not positive definite (the old one is then lost).
@@ -41,6 +47,7 @@ class MoveQp {
   /// In the loop. Does now what the first solve with an active constraint would do with a new H.
   void prepare() noexcept {
     if (!gram_ready_) build_gram();
+    if (!hessian_ready_) build_hessian();
   }
 
   /// In the loop. Solves for the linear term f (n); lower and upper (2n) may be infinite.
@@ -59,11 +66,22 @@ class MoveQp {
   int size() const noexcept { return n_; }
   int channels() const noexcept { return channels_; }
   int max_iterations() const noexcept { return cap_; }
+  /// Outside the loop. The most that a solve can cost with H and G at hand: the start (coordinate descent, two inverses
+  /// built by n borders each, n multipliers dropped), then `max_iterations` borders, rank-one steps and evaluations.
+  Work work() const noexcept;
   /// In the loop. Cholesky factor of H, for callers that need H^-1 themselves.
   const Matrix& factor() const noexcept { return factor_; }
+  /// In the loop. G (2n, 2n) after `prepare`.
+  const Matrix& gram() const noexcept { return gram_; }
 
  private:
+  static constexpr int stale = 64;  // rank-one steps before the kept inverse is built anew
+
   void build_gram() noexcept;
+  void build_hessian() noexcept;
+  bool approach(const double* lower, const double* upper) noexcept;
+  bool guess(const double* lower, const double* upper) noexcept;
+  void take_near() noexcept;
   void running_sums(double* v) const noexcept;
   void evaluate() noexcept;
   int most_violated(const double* lower, const double* upper, double* excess) noexcept;
@@ -85,10 +103,13 @@ class MoveQp {
   std::vector<double> g_, r_;         // G_Wp and G_WW^-1 G_Wp
   std::vector<double> free_, v_;      // [x; s] without constraints and now
   std::vector<double> excess_;
+  std::vector<double> near_, slope_;  // [x; s] that is feasible, and the gradient there
+  Matrix hessian_;                    // H in full, when it is needed
   std::vector<unsigned char> is_active_;
   int active_ = 0;
   int changes_ = 0;                   // rank-one steps since inverse_ was built
-  bool gram_ready_ = false;
+  int patience_ = 0;                  // iterations from the last active set before another start is tried
+  bool gram_ready_ = false, hessian_ready_ = false;
 };
 
 }  // namespace hmor

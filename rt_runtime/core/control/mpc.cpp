@@ -63,18 +63,33 @@ Prediction predict(const Matrix& a, const Matrix& b, const Matrix& c, int steps,
 
 }  // namespace
 
+namespace {
+
+/// References as they come in: one for each step, or the same for all of them.
+Matrix plain_preview(const Horizon& horizon, int outputs) {
+  const int all = horizon.prediction * outputs;
+  Matrix map(all, horizon.preview ? all : outputs);
+  for (int k = 0; k < all; ++k) map(k, horizon.preview ? k : k % outputs) = 1.0;
+  return map;
+}
+
+}  // namespace
+
 Mpc::Mpc(const Matrix& a, const Matrix& b, const Matrix& c, const Matrix& gain, const Horizon& horizon, double period)
-    : Block((horizon.preview ? horizon.prediction : 1) * c.rows() + c.rows(), b.cols() + 2, a.rows() + b.cols(),
-            period),
+    : Mpc(a, b, c, gain, horizon, period, plain_preview(horizon, c.rows())) {}
+
+Mpc::Mpc(const Matrix& a, const Matrix& b, const Matrix& c, const Matrix& gain, const Horizon& horizon, double period,
+         const Matrix& preview)
+    : Block(preview.cols() + c.rows(), b.cols() + 2, a.rows() + b.cols(), period),
       inputs_(b.cols()),
       outputs_(c.rows()),
-      references_((horizon.preview ? horizon.prediction : 1) * c.rows()),
+      references_(preview.cols()),
       estimator_(a, b, c, gain),
       bounds_(horizon, b.cols()),
       qp_(b.cols(), horizon.control, horizon.max_iterations),
       u_(b.cols(), 0.0) {
   const int n = a.rows(), m = inputs_, p = outputs_, steps = horizon.prediction, size = qp_.size();
-  if (steps < horizon.control || horizon.output_weight.size() != static_cast<std::size_t>(p) ||
+  if (steps < horizon.control || preview.rows() != steps * p || horizon.output_weight.size() != static_cast<std::size_t>(p) ||
       horizon.move_weight.size() != static_cast<std::size_t>(m))
     throw std::invalid_argument("horizon and weights of Mpc do not fit the model.");
   const auto [theta, free] = predict(a, b, c, steps, horizon.control);
@@ -98,7 +113,8 @@ Mpc::Mpc(const Matrix& a, const Matrix& b, const Matrix& c, const Matrix& gain, 
   for (int i = 0; i < size; ++i)
     for (int k = 0; k < steps * p; ++k) {
       for (int j = 0; j < n; ++j) gains_(i, j) -= weighted(i, k) * free(k, j);
-      gains_(i, n + (horizon.preview ? k : k % p)) += weighted(i, k);
+      for (int j = 0; j < references_; ++j)
+        if (preview(k, j) != 0.0) gains_(i, n + j) += weighted(i, k) * preview(k, j);
       for (int j = 0; j < m; ++j) gains_(i, n + references_ + j) -= weighted(i, k) * free(k, n + j);
     }
   for (int j = 0; j < gains_.cols(); ++j) solve(qp_.factor(), gains_.column(j));

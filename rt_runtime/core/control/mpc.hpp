@@ -2,10 +2,10 @@
 
 #include <vector>
 
-#include "block.hpp"
+#include "engine/block.hpp"
 #include "control/kalman.hpp"
 #include "control/move_qp.hpp"
-#include "dense.hpp"
+#include "math/dense.hpp"
 
 namespace hmor {
 
@@ -54,13 +54,22 @@ class Mpc final : public Block {
  public:
   /// Outside the loop. a (n, n), b (n, m), c (p, n), gain (n, p).
   Mpc(const Matrix& a, const Matrix& b, const Matrix& c, const Matrix& gain, const Horizon& horizon, double period);
+  /// Outside the loop. References given as R q: `preview` R (P p, n_q); the block then takes q in the place of r.
+  Mpc(const Matrix& a, const Matrix& b, const Matrix& c, const Matrix& gain, const Horizon& horizon, double period,
+      const Matrix& preview);
 
   void step(double t, const double* in, double* out) noexcept override;
   void reset() noexcept override;
+  Work work() const noexcept override {
+    const double n = estimator_.size(), ways = n + inputs_ + outputs_;
+    return {2.0 * n * ways + 2.0 * gains_.rows() * gains_.cols() + qp_.work().flops, qp_.work().iterations};
+  }
 
   /// Outside the loop. H, and K with the minimum without constraints = K [x; r; u(k-1)].
   const Matrix& hessian() const noexcept { return hessian_; }
   const Matrix& gains() const noexcept { return gains_; }
+  /// Outside the loop. Gram matrix of the bounds, as MoveQp uses it.
+  const Matrix& gram() const noexcept { return qp_.gram(); }
   /// In the loop. The estimate x(k+1|k).
   const double* state() const noexcept { return estimator_.state(); }
 

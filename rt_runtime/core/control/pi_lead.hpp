@@ -1,6 +1,6 @@
 #pragma once
 
-#include "block.hpp"
+#include "engine/block.hpp"
 
 namespace hmor {
 

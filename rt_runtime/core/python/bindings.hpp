@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "dense.hpp"
+#include "math/dense.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -42,9 +42,11 @@ inline nb::ndarray<nb::numpy, double> to_numpy(const Matrix& a) {
 void bind_engine(nb::module_& m);
 void bind_blocks(nb::module_& m);
 void bind_control(nb::module_& m);
+void bind_kinematics(nb::module_& m);
 void bind_runtime(nb::module_& m);
 void bind_safety(nb::module_& m);
 void bind_actuators(nb::module_& m);
 void bind_rom(nb::module_& m);
+void bind_interop(nb::module_& m);
 
 }  // namespace hmor

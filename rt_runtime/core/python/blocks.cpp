@@ -10,6 +10,7 @@
 #include "blocks/rosenbrock.hpp"
 #include "blocks/state_space.hpp"
 #include "blocks/table.hpp"
+#include "blocks/tunables.hpp"
 
 namespace hmor {
 
@@ -120,6 +121,17 @@ void bind_blocks(nb::module_& m) {
           "__init__",
           [](Noise* self, const Array1& deviation, std::uint64_t seed) { new (self) Noise(to_vector(deviation), seed); },
           "deviation"_a, "seed"_a);
+
+  nb::class_<Tunables, Block>(m, "Tunables")
+      .def(
+          "__init__",
+          [](Tunables* self, const Array2& ranges, double dt) {
+            std::vector<Tunables::Range> rows;
+            for (std::size_t i = 0; i < ranges.shape(0); ++i)
+              rows.push_back({ranges(i, 0), ranges(i, 1), ranges(i, 2), ranges(i, 3)});
+            new (self) Tunables(std::move(rows), dt);
+          },
+          "ranges"_a, "dt"_a);
 }
 
 }  // namespace hmor

@@ -9,6 +9,7 @@
 #include "control/move_qp.hpp"
 #include "control/mpc.hpp"
 #include "control/pi_lead.hpp"
+#include "control/tracking_mpc.hpp"
 
 namespace hmor {
 
@@ -123,7 +124,40 @@ void bind_control(nb::module_& m) {
       .def_prop_ro("hessian", [](const Mpc& mpc) { return to_numpy(mpc.hessian()); }, nb::rv_policy::move)
       .def_prop_ro(
           "gains", [](const Mpc& mpc) { return to_numpy(mpc.gains()); }, nb::rv_policy::move,
-          "K with the moves without constraints = K [x; reference; last command].");
+          "K with the moves without constraints = K [x; reference; last command].")
+      .def_prop_ro(
+          "gram", [](const Mpc& mpc) { return to_numpy(mpc.gram()); }, nb::rv_policy::move,
+          "Gram matrix of the normals of all bounds in the metric of the inverse Hessian.");
+
+  nb::class_<TrackingMpc, Block>(m, "TrackingMpc")
+      .def(
+          "__init__",
+          [](TrackingMpc* self, const Array2& a, const Array2& b, const Array2& c, const Array2& gain, int prediction,
+             int control, const Array1& output_weight, const Array2& per_input, bool, int max_iterations, double period,
+             int order, int spacing, const Array1& leads) {
+            new (self) TrackingMpc(to_matrix(a), to_matrix(b), to_matrix(c), to_matrix(gain),
+                                   to_horizon(prediction, control, output_weight, per_input, true, max_iterations),
+                                   period, order, spacing, to_vector(leads));
+          },
+          "a"_a, "b"_a, "c"_a, "gain"_a, "prediction"_a, "control"_a, "output_weight"_a, "per_input"_a, "preview"_a,
+          "max_iterations"_a, "period"_a, "order"_a, "spacing"_a, "leads"_a)
+      .def(
+          "__init__",
+          [](TrackingMpc* self, const Array2& a, const Array2& b, const Array2& c, const Array2& gain, int prediction,
+             int control, const Array1& output_weight, const Array2& per_input, bool, int max_iterations, double period,
+             const Array2& change) {
+            new (self) TrackingMpc(to_matrix(a), to_matrix(b), to_matrix(c), to_matrix(gain),
+                                   to_horizon(prediction, control, output_weight, per_input, true, max_iterations),
+                                   period, to_matrix(change));
+          },
+          "a"_a, "b"_a, "c"_a, "gain"_a, "prediction"_a, "control"_a, "output_weight"_a, "per_input"_a, "preview"_a,
+          "max_iterations"_a, "period"_a, "change"_a)
+      .def_prop_ro(
+          "gains", [](const TrackingMpc& mpc) { return to_numpy(mpc.gains()); }, nb::rv_policy::move,
+          "K with the moves without constraints = K [x; q; last command], references = preview_map q.")
+      .def_prop_ro(
+          "preview_map", [](const TrackingMpc& mpc) { return to_numpy(mpc.preview()); }, nb::rv_policy::move,
+          "R (P p, n_q): references of all steps from q, the targets kept and the numerical state.");
 
   nb::class_<AdaptiveMpc, Block>(m, "AdaptiveMpc")
       .def(
@@ -150,18 +184,21 @@ void bind_control(nb::module_& m) {
       .def_prop_ro(
           "gain",
           [](const AdaptiveMpc& mpc) { return to_numpy(mpc.gain(), {static_cast<std::size_t>(mpc.n_state())}); },
-          nb::rv_policy::move, "Kalman gain M of the last step.");
+          nb::rv_policy::move, "Kalman gain M of the last step.")
+      .def_prop_ro(
+          "settled", [](const AdaptiveMpc& mpc) { return to_numpy(mpc.settled()); }, nb::rv_policy::move,
+          "Covariance of the state every run starts with.");
 
   nb::class_<PiLead, Block>(m, "PiLead")
       .def(nb::init<double, double, double, double, double, double, double, double>(), "kp"_a, "ki"_a, "b0"_a, "b1"_a,
            "a1"_a, "lower"_a, "upper"_a, "period"_a);
 
-  nb::class_<ModelBased, Block>(m, "ModelBased")
+  nb::class_<ModelBasedCompensator, Block>(m, "ModelBasedCompensator")
       .def(
           "__init__",
-          [](ModelBased* self, const Array2& inverse, const Array2& a, const Array2& b, const Array2& c, double d,
+          [](ModelBasedCompensator* self, const Array2& inverse, const Array2& a, const Array2& b, const Array2& c, double d,
              double rate, double largest, double margin, double b0, double b1, double a1, double period) {
-            new (self) ModelBased(to_sections(inverse), to_matrix(a), to_matrix(b), to_matrix(c), d,
+            new (self) ModelBasedCompensator(to_sections(inverse), to_matrix(a), to_matrix(b), to_matrix(c), d,
                                   {rate, largest, margin, b0, b1, a1}, period);
           },
           "inverse"_a, "a"_a, "b"_a, "c"_a, "d"_a, "rate"_a, "largest"_a, "margin"_a, "b0"_a, "b1"_a, "a1"_a, "period"_a);

@@ -1,10 +1,14 @@
+#include <algorithm>
+#include <limits>
+
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <string>
 
 #include "bindings.hpp"
-#include "loop.hpp"
+#include "engine/loop.hpp"
+#include "engine/paced.hpp"
 
 namespace hmor {
 
@@ -76,6 +80,38 @@ Stop run(Loop& loop, std::int64_t ticks) {
   return stop;
 }
 
+/// The slowest and the mean step in ns, without the clock itself: rows of inputs one after the other, `repeats` times from
+/// the start; the least time of a row counts, so that what others do to this host is left out.
+nb::tuple time_steps(Block& block, const Array2& inputs, int repeats) {
+  const std::size_t rows = inputs.shape(0), width = inputs.shape(1);
+  if (static_cast<int>(width) != block.n_in() || rows < 1 || repeats < 1)
+    throw std::invalid_argument("inputs must have a row per step, as wide as the block, and repeats must be positive.");
+  std::vector<double> y(block.n_out() + 1), least(rows, std::numeric_limits<double>::infinity());
+  double clock = least[0], worst = 0.0, sum = 0.0;
+  {
+    nb::gil_scoped_release release;
+    for (int i = 0; i < 1000; ++i) {
+      const std::int64_t begin = now_ns();
+      clock = std::min(clock, static_cast<double>(now_ns() - begin));
+    }
+    for (int r = 0; r < repeats; ++r) {
+      block.reset();
+      for (std::size_t i = 0; i < rows; ++i) {
+        const double t = block.period() * static_cast<double>(i);
+        const std::int64_t begin = now_ns();
+        block.step(t, inputs.data() + i * width, y.data());
+        least[i] = std::min(least[i], static_cast<double>(now_ns() - begin));
+      }
+    }
+    block.reset();
+    for (double ns : least) {
+      worst = std::max(worst, ns - clock);
+      sum += ns - clock;
+    }
+  }
+  return nb::make_tuple(worst, sum / static_cast<double>(rows));
+}
+
 }  // namespace
 
 void bind_engine(nb::module_& m) {
@@ -87,6 +123,13 @@ void bind_engine(nb::module_& m) {
       .def_prop_ro("real_time", &Block::real_time, "Whether a paced loop may hold it.")
       .def_prop_ro("external", &Block::external, "Whether its outputs come from outside; a replay puts the record there.")
       .def_prop_ro("fault", &Block::fault)
+      .def_prop_ro(
+          "work", [](const Block& block) { return nb::make_tuple(block.work().flops, block.work().iterations); },
+          nb::sig("def work(self) -> tuple[float, int]"),
+          "The most that a step can cost: floating-point operations (nan: not counted) and iterations (0: none).")
+      .def("time_steps", &time_steps, "inputs"_a, "repeats"_a,
+           nb::sig("def time_steps(self, inputs: NDArray[numpy.float64], repeats: int) -> tuple[float, float]"),
+           "Slowest and mean step in ns over rows of inputs; the least of `repeats` times counts for each row.")
       .def("reset", &Block::reset, "Back to the state right after construction.")
       .def(
           "step",
@@ -118,7 +161,8 @@ void bind_engine(nb::module_& m) {
       .def(
           "__init__", [](Loop* self, double dt, const Array1& initial) { new (self) Loop(dt, to_vector(initial)); },
           "dt"_a, "initial"_a)
-      .def("add", &Loop::add, nb::keep_alive<1, 2>(), "block"_a, "inputs"_a, "first_output"_a, "every"_a)
+      .def("add", &Loop::add, nb::keep_alive<1, 2>(), "block"_a, "inputs"_a, "first_output"_a, "every"_a,
+           "timed"_a = true)
       .def("record", &Loop::record, "signals"_a, "every"_a, "frames"_a)
       .def("reset", &Loop::reset)
       .def("run", &run, "ticks"_a)
@@ -131,6 +175,18 @@ void bind_engine(nb::module_& m) {
            },
            "ticks"_a)
       .def("stream", &Loop::stream, nb::keep_alive<1, 2>(), "ring"_a.none())
+      .def("show", &Loop::show, nb::keep_alive<1, 2>(), "ring"_a.none())
+      .def("order",
+           [](Loop& loop, std::uint64_t sequence, int code, double a, double b, double c) {
+             Health& health = loop.health();
+             const double argument[3] = {a, b, c};
+             for (int i = 0; i < 3; ++i) health.argument[i] = argument[i];
+             health.order.store(sequence << 8 | static_cast<std::uint64_t>(code), std::memory_order_release);
+           },
+           "sequence"_a, "code"_a, "a"_a = 0.0, "b"_a = 0.0, "c"_a = 0.0,
+           "An order of the operator with its arguments; the next one only after this one is `taken`.")
+      .def_prop_ro("taken", [](const Loop& loop) { return loop.health().taken.load(std::memory_order_acquire); },
+                   "The newest order the monitor has seen: sequence << 8 | refusal.")
       .def("start", &Loop::start, nb::call_guard<nb::gil_scoped_release>())
       .def("stop", &Loop::stop, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("way_to_rest", [](const Loop& loop) { return loop.health().way_to_rest; })
@@ -140,6 +196,8 @@ void bind_engine(nb::module_& m) {
       .def_prop_ro("not_finite", [](const Loop& loop) { return loop.health().not_finite; })
       .def("ask_to_stop", &Loop::ask_to_stop)
       .def_prop_ro("tick", &Loop::tick)
+      .def_prop_ro("left_out", [](const Loop& loop) { return loop.recorder().left_out(); },
+                   "Frames the record in memory had no room for.")
       .def_prop_ro("stopped_by", &Loop::stopped_by)
       .def_prop_ro(
           "bus", [](const Loop& loop) { return to_numpy(loop.bus().data(), {loop.bus().size()}); }, nb::rv_policy::move)

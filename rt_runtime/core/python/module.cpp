@@ -5,8 +5,10 @@ NB_MODULE(_core, m) {
   hmor::bind_engine(m);
   hmor::bind_blocks(m);
   hmor::bind_control(m);
+  hmor::bind_kinematics(m);
   hmor::bind_runtime(m);
   hmor::bind_safety(m);
   hmor::bind_actuators(m);
   hmor::bind_rom(m);
+  hmor::bind_interop(m);
 }

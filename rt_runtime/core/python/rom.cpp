@@ -1,8 +1,8 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
-#include "blocks/rom.hpp"
-#include "elementary.hpp"
+#include "rom/rom.hpp"
+#include "math/elementary.hpp"
 
 namespace hmor {
 
@@ -24,7 +24,37 @@ void bind_rom(nb::module_& m) {
       .value("mul", Binary::mul)
       .value("div", Binary::div)
       .value("max", Binary::max)
-      .value("min", Binary::min);
+      .value("min", Binary::min)
+      .value("less", Binary::less)
+      .value("greater", Binary::greater);
+
+  nb::enum_<Correlation>(m, "Correlation")
+      .value("linear", Correlation::linear)
+      .value("exponential", Correlation::exponential)
+      .value("matern32", Correlation::matern32)
+      .value("matern52", Correlation::matern52)
+      .value("gaussian", Correlation::gaussian);
+  m.def(
+      "correlations",
+      [](const Array1& z, const Array2& points, const Array1& rate, const Array1& weight, Correlation family,
+         bool any_host) {
+        // points (d, n), row after row; for tests of the kernels
+        const Matrix rows = to_matrix(points);
+        const int d = rows.rows(), n = rows.cols(), ld = (n + 3) / 4 * 4;
+        if (static_cast<int>(z.size()) != d || static_cast<int>(rate.size()) != d || static_cast<int>(weight.size()) != d)
+          throw std::invalid_argument("sizes of correlations do not fit together.");
+        std::vector<double> flat(static_cast<std::size_t>(d) * ld), r(ld);
+        bool weighted = false;
+        for (int i = 0; i < d; ++i) {
+          weighted |= weight.data()[i] != 1.0;
+          for (int j = 0; j < ld; ++j) flat[static_cast<std::size_t>(i) * ld + j] = rows(i, j < n ? j : n - 1);
+        }
+        const Correlations kernel =
+            any_host ? correlations_of_any_host(family, weighted) : correlations_kernel(family, weighted);
+        kernel(z.data(), d, flat.data(), rate.data(), weight.data(), r.data(), ld);
+        return to_numpy(r.data(), {static_cast<std::size_t>(n)});
+      },
+      "z"_a, "points"_a, "rate"_a, "weight"_a, "family"_a, "any_host"_a = false);
 
   const auto bind_each = [&m](const char* name, Elementwise function) {
     m.def(
@@ -63,11 +93,21 @@ void bind_rom(nb::module_& m) {
           "places"_a, "coefficients"_a, "constant"_a, "out"_a)
       .def("standard", &Plan::standard, "x"_a, "mean"_a, "divisor"_a, "out"_a)
       .def("clip", &Plan::clip, "x"_a, "divisor"_a, "lower"_a, "upper"_a, "out"_a)
+      .def(
+          "correlations",
+          [](Plan& p, std::vector<int> x, const Array2& points, std::vector<double> rate, std::vector<double> weight,
+             Correlation family, int out) {
+            p.correlations(std::move(x), to_matrix(points), std::move(rate), std::move(weight), family, out);
+          },
+          "x"_a, "points"_a, "rate"_a, "weight"_a, "family"_a, "out"_a)
       .def("unary", &Plan::unary, "function"_a, "x"_a, "out"_a)
       .def("binary", &Plan::binary, "function"_a, "a"_a, "b"_a, "out"_a)
       .def("product", &Plan::product, "x"_a, "count"_a, "out"_a)
+      .def("play", &Plan::play, "x"_a, "p"_a, "radius"_a, "out"_a)
+      .def("select", &Plan::select, "condition"_a, "a"_a, "b"_a, "out"_a)
       .def_prop_ro("steps", &Plan::steps)
-      .def_prop_ro("multiply_adds", &Plan::multiply_adds);
+      .def_prop_ro("multiply_adds", &Plan::multiply_adds)
+      .def_prop_ro("elements", &Plan::elements);
 
   nb::class_<Rom, Block>(m, "Rom")
       .def(
@@ -109,6 +149,10 @@ void bind_rom(nb::module_& m) {
             return to_numpy(y.data(), {u.shape(0), n_y});
           },
           "u"_a, "Step over rows u from the initial state; outputs (n, n_out).")
+      .def_prop_ro(
+          "state",
+          [](const Rom& rom) { return to_numpy(rom.plan().state(), {static_cast<std::size_t>(rom.plan().n_state())}); },
+          nb::rv_policy::move, "The state as it stands.")
       .def_prop_ro("plan", &Rom::plan, nb::rv_policy::copy);
 }
 

@@ -1,9 +1,13 @@
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+
 #include "bindings.hpp"
-#include "paced.hpp"
-#include "writer.hpp"
+#include "engine/live_ring.hpp"
+#include "engine/paced.hpp"
+#include "engine/writer.hpp"
 
 namespace hmor {
 
@@ -54,7 +58,10 @@ void bind_runtime(nb::module_& m) {
       .def("start", &PacedRun::start)
       .def("wait", &PacedRun::wait, nb::call_guard<nb::gil_scoped_release>(), "seconds"_a, "True when it has ended.")
       .def_prop_ro("tick", &PacedRun::tick)
+      .def_prop_ro("test_tick", &PacedRun::test_tick)
       .def_prop_ro("missed", &PacedRun::missed)
+      .def("wake_ns", [](const PacedRun& r, double part) { return r.wake().quantile(part); }, "part"_a,
+           "The wake-up latency in ns that a part of the ticks so far did not exceed; while running.")
       .def_prop_ro("state", &PacedRun::state)
       .def_prop_ro("stop", &PacedRun::stop)
       .def_prop_ro("skipped", &PacedRun::skipped)
@@ -69,8 +76,8 @@ void bind_runtime(nb::module_& m) {
         return nb::cast<nb::typed<nb::dict, nb::str, nb::int_>>(result);
       }, "0 obtained, -1 not asked for, otherwise the errno of the refusal.");
 
-  nb::class_<Ring>(m, "Ring", "Wait-free ring of frames from the loop to its writer.")
-      .def(nb::init<std::vector<int>, int, std::int64_t>(), "signals"_a, "every"_a, "frames"_a)
+  nb::class_<Ring>(m, "Ring", "Ring of frames from the loop to its writer; full, it drops the frame or lets the loop wait.")
+      .def(nb::init<std::vector<int>, int, std::int64_t, bool>(), "signals"_a, "every"_a, "frames"_a, "waits"_a = false)
       .def_prop_ro("lost", &Ring::lost, "Frames that did not reach the disk: dropped and refused.")
       .def_prop_ro("dropped", &Ring::dropped, "The ring was full.")
       .def_prop_ro("refused", &Ring::refused, "The disk was.")
@@ -84,6 +91,43 @@ void bind_runtime(nb::module_& m) {
       .def_prop_ro("error", &Writer::error)
       .def_prop_ro("fullest", &Writer::fullest)
       .def_prop_ro("latest", &Writer::latest);
+
+  nb::class_<LiveRing>(m, "LiveRing", "A file in shared memory with the newest frames, for live views in other processes.")
+      .def(nb::init<const std::string&, std::vector<int>, int, std::int64_t, double>(), "path"_a, "signals"_a, "every"_a,
+           "frames"_a, "rate"_a)
+      .def("finish", &LiveRing::finish, "No frame will follow.")
+      .def_prop_ro("locked", &LiveRing::locked);
+
+  nb::class_<LiveReader>(m, "LiveReader", "Reads a live file of another process; the loop never notices.")
+      .def(nb::init<const std::string&>(), "path"_a)
+      .def(
+          "buckets",
+          [](LiveReader& r, std::int64_t size, std::int64_t most) {
+            std::int64_t first = -1;
+            const std::vector<float> found = r.buckets(size, most, first);
+            auto* copy = new float[found.size() + 1];
+            std::copy(found.begin(), found.end(), copy);
+            nb::capsule owner(copy, [](void* p) noexcept { delete[] static_cast<float*>(p); });
+            const std::size_t n = r.signals() > 0 ? found.size() / (2 * r.signals()) : 0;
+            const std::size_t shape[3] = {n, r.signals(), 2};
+            return std::pair(first, nb::ndarray<nb::numpy, float>(copy, 3, shape, owner));
+          },
+          "size"_a, "most"_a, "(tick of the first, float32 (n, signals, 2)): extremes of each complete bucket.")
+      .def_prop_ro("latest", &LiveReader::latest)
+      .def_prop_ro("dropped", &LiveReader::dropped, "Frames that were overwritten before they were read.")
+      .def_prop_ro("status", [](const LiveReader& r) {
+        const LiveHeader now = r.status();
+        nb::dict result;
+        result["tick"] = now.tick;
+        result["test_tick"] = now.test_tick;
+        result["missed"] = now.missed;
+        result["lost"] = now.lost;
+        result["state"] = now.state;
+        result["taken"] = now.taken;
+        result["frames"] = now.head;
+        result["ended"] = now.ended;
+        return nb::cast<nb::typed<nb::dict, nb::str, nb::int_>>(result);
+      });
 
   m.def("now_ns", &now_ns, "The monotonic clock of the loop, in ns.");
 }

@@ -1,0 +1,1 @@
+"""Blocks of a loop: linear systems, integrators, filters, signals."""

@@ -1,0 +1,1 @@
+"""Tracking controllers: MPC, adaptive MPC, compensators."""

@@ -1,0 +1,228 @@
+#include "rom/rom.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "math/elementary.hpp"
+#include "math/elementary_kernels.hpp"
+
+namespace hmor {
+
+namespace {
+
+template <typename F>
+inline void each(const double* x, double* r, int n, F f) noexcept {
+  for (int i = 0; i < n; ++i) r[i] = f(x[i]);
+}
+
+/// sum_i a_i x_i over whole groups of four.
+inline double dot(const double* a, const double* x, int n) noexcept {
+  Four sum{};
+  for (int i = 0; i < n; i += 4) sum += *reinterpret_cast<const Four*>(a + i) * *reinterpret_cast<const Four*>(x + i);
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+void apply(Unary function, const double* x, double* r, int n) noexcept {
+  switch (function) {
+    case Unary::none: each(x, r, n, [](double v) { return v; }); break;
+    case Unary::tanh: tanh_each(x, r, n); break;
+    case Unary::sigmoid: sigmoid_each(x, r, n); break;
+    case Unary::relu: each(x, r, n, [](double v) { return v < 0.0 ? 0.0 : v; }); break;  // a nan stays one
+    case Unary::exp: each(x, r, n, [](double v) { return std::exp(v); }); break;
+    case Unary::log: each(x, r, n, [](double v) { return std::log(v); }); break;
+    case Unary::neg: each(x, r, n, [](double v) { return -v; }); break;
+    case Unary::abs: each(x, r, n, [](double v) { return std::fabs(v); }); break;
+    case Unary::sqrt: each(x, r, n, [](double v) { return std::sqrt(v); }); break;
+    case Unary::softplus:
+      each(x, r, n, [](double v) { return (v < 0.0 ? 0.0 : v) + std::log(1.0 + std::exp(-std::fabs(v))); });
+      break;
+  }
+}
+
+template <typename F>
+inline void pairs(const double* array, const int* a, const int* b, double* r, int n, F f) noexcept {
+  for (int i = 0; i < n; ++i) r[i] = f(array[a[i]], array[b[i]]);
+}
+
+void combine(Binary function, const double* array, const int* a, const int* b, double* r, int n) noexcept {
+  switch (function) {
+    case Binary::add: pairs(array, a, b, r, n, [](double v, double w) { return v + w; }); break;
+    case Binary::sub: pairs(array, a, b, r, n, [](double v, double w) { return v - w; }); break;
+    case Binary::mul: pairs(array, a, b, r, n, [](double v, double w) { return v * w; }); break;
+    case Binary::div: pairs(array, a, b, r, n, [](double v, double w) { return v / w; }); break;
+    case Binary::max: pairs(array, a, b, r, n, [](double v, double w) { return v < w ? w : v; }); break;  // nan in a stays
+    case Binary::min: pairs(array, a, b, r, n, [](double v, double w) { return w < v ? w : v; }); break;
+    case Binary::less: pairs(array, a, b, r, n, [](double v, double w) { return v < w ? 1.0 : 0.0; }); break;
+    case Binary::greater: pairs(array, a, b, r, n, [](double v, double w) { return v > w ? 1.0 : 0.0; }); break;
+  }
+}
+
+/// r_i = prod_k (gain_ik x_i + shift_ik) for groups of four rows; rows are padded.
+HMOR_CLONES
+void products_of_factors(const double* x, const double* gain, const double* shift, const int* depth, int groups,
+                         double* r) noexcept {
+  for (int g = 0; g < groups; ++g) {
+    const Four z = *reinterpret_cast<const Four*>(x + 4 * g);
+    Four p = *reinterpret_cast<const Four*>(gain) * z + *reinterpret_cast<const Four*>(shift);
+    for (int k = 1; k < depth[g]; ++k)
+      p *= reinterpret_cast<const Four*>(gain)[k] * z + reinterpret_cast<const Four*>(shift)[k];
+    gain += 4 * depth[g];
+    shift += 4 * depth[g];
+    *reinterpret_cast<Four*>(r + 4 * g) = p;
+  }
+}
+
+}  // namespace
+
+const double* Plan::argument(Step& step) noexcept {
+  if (step.side_by_side) return array_.data() + step.x[0];
+  const double* array = array_.data();
+  const int* places = step.x.data();
+  const int n = static_cast<int>(step.x.size());
+  double* work = step.work.data();
+  for (int i = 0; i < n; ++i) work[i] = array[places[i]];
+  return work;
+}
+
+void Plan::run(const double* u, double* y) noexcept {
+  double* array = array_.data();
+  for (int i = 0; i < n_u_; ++i) array[i] = u[i];
+  Step* const last = gives_y_ ? steps_.data() + steps_.size() - 1 : nullptr;
+  for (Step& step : steps_) {
+    double* r = &step == last ? y : array + step.out;
+    switch (step.kind) {
+      case Kind::dense: {
+        if (!step.constant_c)
+          for (int i = 0; i < step.n; ++i) step.constant[i] = array[step.other[i]];
+        const Matrix& a = step.matrix;
+        const double *x = argument(step), *c = step.constant.data();
+        if (step.head != nullptr) {
+          array[step.head_out] = step.head(a.data(), a.ld(), a.cols(), x, c, r, step.gain.data()) + step.shift[0];
+          break;
+        }
+        step.layer(a.data(), a.ld(), a.cols(), x, c, r);
+        if (step.unary != Unary::none) apply(step.unary, r, r, a.ld());
+        break;
+      }
+      case Kind::dot:
+        r[0] = dot(step.gain.data(), argument(step), step.matrix.cols()) +
+               (step.constant_c ? step.constant[0] : array[step.other[0]]);
+        break;
+      case Kind::factors: {
+        const int groups = static_cast<int>(step.depth.size());
+        const double* x = array_.data();
+        for (int i = 0; i < step.n; ++i) step.work[i] = x[step.x[i]];
+        products_of_factors(step.work.data(), step.gain.data(), step.shift.data(), step.depth.data(), groups, r);
+        break;
+      }
+      case Kind::terms: {
+        double* p = step.work.data();
+        const int n = step.count;
+        const int* place = step.x.data();
+        const std::size_t rest = step.x.size();
+        if (rest == 2 * static_cast<std::size_t>(n)) {
+          for (int t = 0; t < n; ++t) p[t] = array[place[t]] * array[place[n + t]];
+        } else {
+          for (int t = 0; t < n; ++t) p[t] = array[place[t]];
+          for (std::size_t at = n; at < rest; at += n)
+            for (int t = 0; t < n; ++t) p[t] *= array[place[at + t]];
+        }
+        if (step.n == 1) {
+          r[0] = dot(step.gain.data(), p, n) + step.constant[0];
+        } else {
+          multiply(step.matrix, p, r);
+          for (int i = 0; i < step.n; ++i) r[i] += step.constant[i];
+        }
+        break;
+      }
+      case Kind::form: {
+        const Matrix& a = step.matrix;
+        double* f = step.gain.data();
+        for (int i = 0; i < a.rows(); ++i) f[i] = array[step.other[i]];
+        double* zeros = step.shift.data();
+        r[0] = step.head(a.data(), a.ld(), a.cols(), argument(step), zeros, zeros + a.ld(), f) + step.constant[0];
+        break;
+      }
+      case Kind::standard:
+        for (int i = 0; i < step.n; ++i) r[i] = (array[step.x[i]] - step.shift[i]) / step.gain[i];
+        break;
+      case Kind::clip:
+        for (int i = 0; i < step.n; ++i) {
+          const double x = (step.reads_u ? u : array)[step.x[i]], v = step.divides ? x / step.gain[i] : x;
+          const double above = v < step.shift[i] ? step.shift[i] : v;
+          r[i] = step.constant[i] < above ? step.constant[i] : above;
+        }
+        break;
+      case Kind::correlations:
+        step.correlations(argument(step), static_cast<int>(step.x.size()), step.gain.data(), step.shift.data(),
+                          step.constant.data(), r, padded(step.n));
+        break;
+      case Kind::unary: apply(step.unary, argument(step), r, step.n); break;
+      case Kind::binary: combine(step.binary, array, step.x.data(), step.other.data(), r, step.n); break;
+      case Kind::play:
+        for (int i = 0; i < step.n; ++i) {
+          const double x = array[step.x[i]], p = array[step.other[i]], low = x - step.gain[i], high = x + step.gain[i];
+          const double above = p < low ? low : p;
+          r[i] = high < above ? high : above;
+        }
+        break;
+      case Kind::select:
+        for (int i = 0; i < step.n; ++i) r[i] = array[array[step.x[i]] != 0.0 ? step.other[i] : step.third[i]];
+        break;
+      case Kind::product: {
+        const double* x = argument(step);
+        for (int i = 0; i < step.n; ++i, x += step.count) {
+          double p = x[0];
+          for (int j = 1; j < step.count; ++j) p *= x[j];
+          r[i] = p;
+        }
+        break;
+      }
+    }
+  }
+  if (gives_y_) return;
+  if (y_side_by_side_) {
+    const double* from = array + outputs_[0];
+    for (std::size_t i = 0; i < outputs_.size(); ++i) y[i] = from[i];
+  } else {
+    for (std::size_t i = 0; i < outputs_.size(); ++i) y[i] = array[outputs_[i]];
+  }
+  if (n_state_ == 0) return;
+  for (int i = 0; i < n_state_; ++i) next_[i] = array[next_state_[i]];
+  std::copy(next_.begin(), next_.end(), state());
+}
+
+Rom::Rom(Plan plan, std::vector<double> initial, std::vector<double> lower, std::vector<double> upper, bool watch,
+         double period)
+    : Block(plan.n_u(), plan.n_y() + (watch ? 1 : 0), plan.n_state(), period),
+      plan_(std::move(plan)),
+      initial_(std::move(initial)),
+      lower_(std::move(lower)),
+      upper_(std::move(upper)),
+      kept_(initial_.size()),
+      watch_(watch) {
+  if (static_cast<int>(initial_.size()) != plan_.n_state() || static_cast<int>(lower_.size()) != plan_.n_u() ||
+      static_cast<int>(upper_.size()) != plan_.n_u())
+    throw std::invalid_argument("initial state and domain of Rom do not fit its plan.");
+  reset();
+}
+
+void Rom::step(double, const double* in, double* out) noexcept {
+  if (watch_) {
+    int outside = 0;
+    for (int i = 0; i < plan_.n_u(); ++i) outside += in[i] >= lower_[i] && in[i] <= upper_[i] ? 0 : 1;
+    out[plan_.n_y()] = outside;
+  }
+  plan_.run(in, out);
+}
+
+void Rom::reset() noexcept { std::copy(initial_.begin(), initial_.end(), plan_.state()); }
+
+void Rom::evaluate(const double* row, double* y) noexcept {
+  std::copy(plan_.state(), plan_.state() + plan_.n_state(), kept_.begin());
+  std::copy(row + plan_.n_u(), row + plan_.n_u() + plan_.n_state(), plan_.state());
+  plan_.run(row, y);
+  std::copy(kept_.begin(), kept_.end(), plan_.state());
+}
+
+}  // namespace hmor

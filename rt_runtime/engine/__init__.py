@@ -1,0 +1,1 @@
+"""The loop, its clock, its records and the check of the host."""

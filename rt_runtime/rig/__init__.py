@@ -1,0 +1,1 @@
+"""Actuators and the simulated rig."""

@@ -1,0 +1,1 @@
+"""Rules on signals and the monitor that trips on them."""
