@@ -17,7 +17,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 
 from mor.campaign.lock import release_in_child
-from mor.evaluable import Evaluable, Failure, Outcome, evaluate_sample
+from mor.campaign.model import Evaluable, Failure, Outcome, evaluate_sample
 
 Task = tuple[int, dict[str, float]]
 
@@ -120,7 +120,7 @@ def _live(model: Evaluable, pipe: Connection, parent: int) -> None:
     try:
         release_in_child()
         os.setsid()  # a group of its own: it can be ended with all it starts, and Ctrl-C goes to the campaign alone
-        _die_with(parent)
+        die_with(parent)
         os.dup2(2, 1)  # what a model prints must not mix with the campaign's standard output
         sys.stdout = sys.stderr
         _work(model, pipe)
@@ -145,7 +145,7 @@ def _work(model: Evaluable, pipe: Connection) -> None:
             return
 
 
-def _die_with(parent: int) -> None:
+def die_with(parent: int) -> None:
     """Ask the system to end this process when its parent ends, however that ends."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:

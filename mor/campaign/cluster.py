@@ -11,8 +11,8 @@ from multiprocessing.connection import wait as wait_for_pipe
 from typing import Any
 
 from mor.campaign.child import Child, Task
+from mor.campaign.model import Evaluable, Failure, Outcome
 from mor.campaign.processes import Batches
-from mor.evaluable import Evaluable, Failure, Outcome
 from rt_runtime.errors import ConfigError, MissingExtra
 
 AHEAD = 2  # samples per thread of the cluster that are under way or queued, so that memory stays flat

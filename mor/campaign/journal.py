@@ -22,11 +22,23 @@ def read_journal(path: Path) -> tuple[list[dict[str, Any]], int, int]:
     size = data.rfind(b"\n") + 1
     records, damaged = [], 0
     for line in data[:size].split(b"\n")[:-1]:
-        if line[:9] == b"%08x " % zlib.crc32(line[9:]):
-            records.append(json.loads(line[9:]))
-        else:
+        record = _record(line)
+        if record is None:
             damaged += 1
+        else:
+            records.append(record)
     return records, size, damaged
+
+
+def _record(line: bytes) -> dict[str, Any] | None:
+    """Return the record of a line, None when it was damaged."""
+    if line[:9] != b"%08x " % zlib.crc32(line[9:]):
+        return None
+    try:
+        record = json.loads(line[9:])
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else None
 
 
 class Journal:

@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterable
 from multiprocessing.connection import wait
 
 from mor.campaign.child import Child, Task
-from mor.evaluable import Evaluable, Outcome, evaluate_sample
+from mor.campaign.model import Evaluable, Outcome, evaluate_sample
 
 Batches = Generator[list[tuple[int, Outcome]], None, None]
 

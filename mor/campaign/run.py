@@ -11,12 +11,12 @@ from typing import Any
 
 from mor.campaign.child import Task
 from mor.campaign.cluster import run_cluster
+from mor.campaign.model import Evaluable, as_evaluable
 from mor.campaign.processes import Batches, run_processes, run_serial
 from mor.campaign.progress import Progress
 from mor.campaign.store import Store
-from mor.dataset import Dataset
-from mor.designs import Design
-from mor.evaluable import Evaluable, as_evaluable
+from mor.data.dataset import Dataset
+from mor.sampling.designs import Design
 from rt_runtime.errors import ConfigError
 
 _DASK = re.compile(r"dask://(\S+:\d+)\Z")

@@ -23,15 +23,15 @@ import numpy.typing as npt
 
 from mor.campaign.journal import Journal, read_journal
 from mor.campaign.lock import locked
-from mor.dataset import Dataset
-from mor.designs import Design
-from mor.evaluable import Evaluable, Failure, Outcome, outputs_of, plain_identity
-from mor.netcdf import read_netcdf, write_netcdf
-from mor.ports import Port
-from mor.space import ParameterSpace, text_table
-from mor.trajectory import Trajectory
+from mor.campaign.model import Evaluable, Failure, Outcome, outputs_of, plain_identity
+from mor.data.dataset import Dataset
+from mor.data.netcdf import read_netcdf, write_netcdf
+from mor.data.ports import Port
+from mor.data.trajectory import Trajectory
+from mor.sampling.designs import Design
+from mor.sampling.space import ParameterSpace, text_table
 from rt_runtime.errors import ConfigError
-from rt_runtime.files import write_file
+from rt_runtime.files import read_json, reading, write_file
 
 if TYPE_CHECKING:
     import xarray
@@ -49,7 +49,13 @@ class FailedSample:
 
 
 class Store:
-    """Read a store; `Store.writing` opens one to add to."""
+    """Read a store; `Store.writing` opens one to add to.
+
+    Parameters
+    ----------
+    path
+        Folder of the store.
+    """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -57,18 +63,20 @@ class Store:
             raise ConfigError(
                 f"Store {self.path} must be a folder with campaign.json, as run_design writes; found none."
             )
-        try:
-            self.campaign: dict[str, Any] = json.loads((self.path / "campaign.json").read_text())
-        except ValueError as error:
-            raise ConfigError(f"campaign.json of store {self.path} cannot be read: {error}.") from None
+        remedy = "restore it from a copy, or start a new store"
+        self.campaign = read_json(self.path / "campaign.json", f"campaign.json of store {self.path}", remedy)
         if self.campaign.get("format") != FORMAT:
             raise ConfigError(
                 f"Store {self.path} has format {self.campaign.get('format')}, this version reads format {FORMAT}; "
                 "use the version that wrote it or start a new store."
             )
-        self.design = self._read_design()
+        with reading(f"Store {self.path}", remedy):
+            self.design = self._read_design()
+            self._check_campaign()
         records, _, self.damaged = read_journal(self.path / "journal.log")
-        self._records: dict[int, dict[str, Any]] = {int(r["sample"]): r for r in records}
+        whole = [record for record in records if self._is_whole(record)]
+        self.damaged += len(records) - len(whole)
+        self._records: dict[int, dict[str, Any]] = {record["sample"]: record for record in whole}
         self._journal: Journal | None = None
         self.note = ""
 
@@ -85,7 +93,7 @@ class Store:
         strangers = [p.name for p in path.iterdir() if not _is_ours(p.name)] if path.exists() else []
         if strangers and not is_store(path):
             raise ConfigError(f"Store {path} must be a new or empty folder, found {sorted(strangers)[0]} in it.")
-        with saying_what_failed(path):
+        with store_errors(path):
             (path / "runs").mkdir(parents=True, exist_ok=True)
         with locked(path / "lock", f"Store {path}") as note:
             if is_store(path):
@@ -101,7 +109,7 @@ class Store:
             for left in (*path.glob(".*.part"), *(path / "runs").glob(".*.part"), *path.glob("design-*.nc")):
                 if left.name != store.campaign["design"]["file"]:  # cut off by a crash, or since extended
                     left.unlink()
-            with saying_what_failed(path):
+            with store_errors(path):
                 store._journal = Journal(path / "journal.log")
             try:
                 yield store
@@ -113,7 +121,7 @@ class Store:
         """Keep finished samples; when this returns, they are safe on disk."""
         assert self._journal is not None, "a store is written to inside Store.writing"
         records = []
-        with saying_what_failed(self.path):
+        with store_errors(self.path):
             for index, outcome in outcomes:
                 record: dict[str, Any] = {"sample": index, "seconds": round(outcome.seconds, 6)}
                 if outcome.failure:
@@ -131,7 +139,7 @@ class Store:
     def finish(self) -> Dataset:
         """Write results.nc and return its content."""
         data = self.dataset()
-        with saying_what_failed(self.path):
+        with store_errors(self.path):
             data.save(self.path / "results.nc")
         return data
 
@@ -180,9 +188,8 @@ class Store:
                 raise ConfigError(f"Sample {i} of store {self.path} must have outputs {', '.join(names)}, got {got}.")
         Y = [[self._records[i]["outputs"][name] for name in names] for i in rows]
         ports = [Port(name, units.get(name, "")) for name in names]
-        return Dataset(
-            self.design.points[rows], np.reshape(np.array(Y, float), (len(rows), -1)), self.design.space.ports, ports
-        )
+        values = np.reshape(np.array(Y, float), (len(rows), len(names)))
+        return Dataset(self.design.points[rows], values, self.design.space.ports, ports)
 
     def trajectory(self, index: int) -> Trajectory:
         """Read the trajectory of one finished sample."""
@@ -237,8 +244,32 @@ class Store:
     def _run_file(self, index: int) -> Path:
         return self.path / "runs" / f"{index:06d}.nc"
 
+    def _check_campaign(self) -> None:
+        """Refuse a campaign.json whose model, outputs or origin of the design are not what `_create` writes."""
+        method = self.campaign["design"]["made"]["method"]
+        if not isinstance(self.campaign["model"], dict) or not isinstance(method, str):
+            raise TypeError("model and design must be objects")
+        for name, unit in self.campaign["outputs"]:
+            Port(name, unit)
+
+    @staticmethod
+    def _is_whole(record: dict[str, Any]) -> bool:
+        """Tell whether a record of the journal has what a finished or failed sample has."""
+        try:
+            numbers = [record["seconds"], *record.get("outputs", {}).values(), *record.get("parameters", {}).values()]
+            failed = "failed" not in record or (
+                {"kind", "reason"} <= set(record["failed"]) and isinstance(record["parameters"], dict)
+            )
+            has_result = "failed" in record or isinstance(record["outputs"], dict)
+            whole = type(record["sample"]) is int and record["sample"] >= 0 and failed and has_result
+            return whole and all(type(n) in (int, float) for n in numbers)
+        except (KeyError, TypeError, AttributeError):
+            return False
+
     def _read_design(self) -> Design:
         entry = self.campaign["design"]
+        if not (isinstance(entry["file"], str) and entry["file"].startswith("design-") and "/" not in entry["file"]):
+            raise ValueError(f"design file {entry['file']!r}")
         variables, _ = read_netcdf(self.path / entry["file"])
         unit = np.asarray(variables["unit"][1], dtype=float)
         if _hash(entry["space"], unit) != entry["hash"]:
@@ -273,7 +304,7 @@ def is_store(path: Path) -> bool:
 
 
 @contextmanager
-def saying_what_failed(path: Path) -> Iterator[None]:
+def store_errors(path: Path) -> Iterator[None]:
     """Turn a full disk and the like into a sentence; what was reported before is safe."""
     try:
         yield
@@ -298,7 +329,7 @@ def _write_campaign(path: Path, design: Design, campaign: dict[str, Any]) -> Non
     digest = _hash(space, design.unit)
     file = f"design-{digest[:12]}.nc"
     axes, names = ("sample", "parameter"), ",".join(design.space.names)
-    with saying_what_failed(path):
+    with store_errors(path):
         points = {"points": (axes, design.points, {"names": names}), "unit": (axes, design.unit, {"names": names})}
         write_netcdf(path / file, points, {})
         campaign["design"] = {"file": file, "hash": digest, "made": design.made, "space": space}

@@ -6,6 +6,8 @@ from mor.excitation.ground import pulse_velocity as pulse_velocity
 from mor.excitation.ground import synthetic_ground_motion as synthetic_ground_motion
 from mor.excitation.operating import Channel as Channel
 from mor.excitation.operating import operating_range as operating_range
+from mor.excitation.protocols import LoadingProtocols as LoadingProtocols
+from mor.excitation.protocols import loading_protocol as loading_protocol
 from mor.excitation.records import el_centro as el_centro
 from mor.excitation.records import load_at2 as load_at2
 from mor.excitation.records import load_csv as load_csv

@@ -66,6 +66,19 @@ def synthetic_ground_motion(
 
     duration in s, rate in Hz, peak in m/s2 (the default is that of El Centro); the defaults resemble firm soil.
     The last second (at most a tenth) fades to zero, so that a model that runs on is left alone.
+
+    Parameters
+    ----------
+    seed
+        Seed of the noise.
+    rise, hold, decay
+        Of the envelope: s, s, 1/s.
+    ground_frequency, ground_damping
+        Of the soil in Hz, and its damping ratio.
+    low_frequency, low_damping
+        Of the high-pass filter of Clough and Penzien.
+    kind
+        The spectrum.
     """
     n = sample_count(duration, rate)
     noise = np.random.default_rng(seed).standard_normal(2 * n)  # shaping is periodic: make twice, keep half
@@ -95,6 +108,11 @@ def pulse_velocity(
     v = [V/2 cos(2 pi (t - t_m) / T + nu) - D / (g T)] [1 + cos(2 pi (t - t_m) / (g T))],   t_m = g T / 2,
     D = V T [sin(nu + g pi) - sin(nu - g pi)] / (4 pi (1 - g^2)), so that the ground ends where it began;
     V = peak_velocity in m/s, T = period in s, g = cycles (not 1), nu = phase in rad.
+
+    Parameters
+    ----------
+    time
+        Instants in s.
     """
     inside, a, b, rest, V = _pulse(time, peak_velocity, period, cycles, phase)
     return np.asarray(inside * (0.5 * V * np.cos(a) - rest) * (1 + np.cos(b)))
@@ -103,7 +121,13 @@ def pulse_velocity(
 def pulse_acceleration(
     time: ArrayLike, *, peak_velocity: float, period: float, cycles: float = 2.0, phase: float = 0.1
 ) -> Floats:
-    """Return the exact time derivative of `pulse_velocity` in m/s2."""
+    """Return the exact time derivative of `pulse_velocity` in m/s2.
+
+    Parameters
+    ----------
+    peak_velocity, period, cycles, phase
+        As in `pulse_velocity`: m/s, s, number, rad.
+    """
     inside, a, b, rest, V = _pulse(time, peak_velocity, period, cycles, phase)
     w = 2 * np.pi / period
     carrier = -0.5 * V * w * np.sin(a) * (1 + np.cos(b))
@@ -119,7 +143,15 @@ def near_fault_pulse(
     rate: float = 1000.0,
     after: float = 4.0,
 ) -> Excitation:
-    """Make the ground acceleration of a near-fault pulse with `after` seconds of quiet behind it."""
+    """Make the ground acceleration of a near-fault pulse with `after` seconds of quiet behind it.
+
+    Parameters
+    ----------
+    peak_velocity, period, cycles, phase
+        As in `pulse_velocity`: m/s, s, number, rad.
+    rate
+        Samples per s.
+    """
     n = sample_count(cycles * period + after, rate)
     values = pulse_acceleration(
         np.arange(n) / rate, peak_velocity=peak_velocity, period=period, cycles=cycles, phase=phase

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mor.data.ports import check_name
 from mor.excitation.sampled import Excitation, sample_count
-from mor.ports import check_name
 from rt_runtime.checks import Floats
 from rt_runtime.errors import ConfigError
 
@@ -24,6 +24,11 @@ class Channel:
     where a share `at_rest` of its levels is, and to which a share `near_rest` is drawn close, for models that behave
     in a way of their own there (a gap to close, friction that sets in). `ripple` is the largest amplitude of three
     sines of `ripple_band` Hz laid over it.
+
+    Parameters
+    ----------
+    name, unit
+        Name and unit of the input.
     """
 
     name: str
@@ -63,6 +68,13 @@ def operating_range(channels: Sequence[Channel], *, duration: float, rate: float
 
     Levels are drawn evenly over the range and often enough on its very edges, so that a model fitted to the answers
     knows them. Nothing of a test scenario goes in: only ranges and times are given.
+
+    Parameters
+    ----------
+    channels
+        The inputs.
+    duration, rate
+        Length in s, samples per s.
     """
     names = [channel.name for channel in channels]
     if len(set(names)) != len(names):
@@ -87,7 +99,7 @@ def _channel(channel: Channel, time: Floats, rng: np.random.Generator) -> Floats
     values = np.interp(time, times, levels)
     if channel.ripple > 0.0:
         span = channel.upper - channel.lower
-        away = np.minimum(np.abs(values - channel.rest) / (0.05 * span), 1.0)  # what rests does not tremble
+        away = np.minimum(np.abs(values - channel.rest) / (0.05 * span), 1.0)  # no ripple at rest
         for _ in range(3):
             frequency = _between(*channel.ripple_band, rng)
             phase, amplitude = rng.uniform(0.0, 2.0 * np.pi), rng.uniform(0.0, channel.ripple / 3.0)

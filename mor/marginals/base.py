@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from mor import recurrence
-from rt_runtime.errors import ConfigError
+from mor.marginals import recurrence
+from rt_runtime.errors import ConfigError, MissingExtra
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -104,8 +104,10 @@ class Marginal(ABC):
     @property
     def distribution(self) -> Any:
         """The same law as a chaospy distribution."""
-        import chaospy
-
+        try:
+            import chaospy
+        except ImportError as error:
+            raise MissingExtra(f"distribution needs chaospy ({error}); install hybrid-mor[chaospy].") from error
         return self._chaospy(chaospy)
 
     def ppf(self, q: npt.ArrayLike) -> FloatArray:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import special
 
-from mor import recurrence
+from mor.marginals import recurrence
 from mor.marginals.base import FloatArray, Marginal, OpenAbove, OpenBelow, check_moments, std_of
 from rt_runtime.errors import ConfigError
 
@@ -18,7 +18,13 @@ _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 
 @dataclass(frozen=True)
 class Uniform(Marginal):
-    """Uniform on [lower, upper]; z = 2 (x - lower) / (upper - lower) - 1 with Legendre polynomials."""
+    """Uniform on [lower, upper]; z = 2 (x - lower) / (upper - lower) - 1 with Legendre polynomials.
+
+    Parameters
+    ----------
+    unit
+        Unit of the values.
+    """
 
     lower: float
     upper: float
@@ -66,7 +72,13 @@ class Uniform(Marginal):
 
 @dataclass(frozen=True)
 class Normal(OpenBelow, OpenAbove, Marginal):
-    """Normal with mean and std; z = (x - mean) / std with Hermite polynomials."""
+    """Normal with mean and std; z = (x - mean) / std with Hermite polynomials.
+
+    Parameters
+    ----------
+    unit
+        Unit of the values.
+    """
 
     mean: float
     std: float
@@ -107,6 +119,11 @@ class LogNormal(OpenAbove, Marginal):
 
     The powers of z do not span all functions of it (the moment problem has several solutions), so that a polynomial
     in X need not converge; for smooth functions of ln X give that as the parameter, with a Normal law.
+
+    Parameters
+    ----------
+    unit
+        Unit of the values.
     """
 
     mu: float
@@ -161,7 +178,13 @@ class LogNormal(OpenAbove, Marginal):
 
 @dataclass(frozen=True)
 class Beta(Marginal):
-    """Beta on [lower, upper] with density (x - lower)^(a-1) (upper - x)^(b-1); z on [-1, 1], Jacobi polynomials."""
+    """Beta on [lower, upper] with density (x - lower)^(a-1) (upper - x)^(b-1); z on [-1, 1], Jacobi polynomials.
+
+    Parameters
+    ----------
+    unit
+        Unit of the values.
+    """
 
     a: float
     b: float
@@ -227,7 +250,13 @@ class Beta(Marginal):
 
 @dataclass(frozen=True)
 class Gamma(OpenAbove, Marginal):
-    """Gamma with density (x - lower)^(shape-1) exp(-(x - lower)/scale); z = (x - lower)/scale, Laguerre polynomials."""
+    """Gamma with density (x - lower)^(shape-1) exp(-(x - lower)/scale); z = (x - lower)/scale, Laguerre polynomials.
+
+    Parameters
+    ----------
+    unit
+        Unit of the values.
+    """
 
     shape: float
     scale: float
@@ -276,7 +305,13 @@ class Gamma(OpenAbove, Marginal):
 
 @dataclass(frozen=True)
 class Exponential(OpenAbove, Marginal):
-    """Exponential from `lower` with the given scale; z = (x - lower)/scale with Laguerre polynomials."""
+    """Exponential from `lower` with the given scale; z = (x - lower)/scale with Laguerre polynomials.
+
+    Parameters
+    ----------
+    unit
+        Unit of the values.
+    """
 
     scale: float
     lower: float = 0.0

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import special
 
-from mor import recurrence
+from mor.marginals import recurrence
 from mor.marginals.base import FloatArray, Marginal, OpenAbove, OpenBelow, check_moments, std_of
 from rt_runtime.errors import ConfigError
 
@@ -44,7 +44,13 @@ def _tail(log_pdf: Callable[[FloatArray], FloatArray], start: float, degree: int
 
 @dataclass(frozen=True)
 class Gumbel(OpenBelow, OpenAbove, Numeric):
-    """Gumbel (largest values): P(X <= x) = exp(-exp(-z)), z = (x - mode) / scale."""
+    """Gumbel (largest values): P(X <= x) = exp(-exp(-z)), z = (x - mode) / scale.
+
+    Parameters
+    ----------
+    unit
+        Unit of the values.
+    """
 
     mode: float
     scale: float
@@ -92,7 +98,13 @@ class Gumbel(OpenBelow, OpenAbove, Numeric):
 
 @dataclass(frozen=True)
 class Weibull(OpenAbove, Numeric):
-    """Weibull: P(X <= x) = 1 - exp(-z^shape), z = (x - lower) / scale."""
+    """Weibull: P(X <= x) = 1 - exp(-z^shape), z = (x - lower) / scale.
+
+    Parameters
+    ----------
+    unit
+        Unit of the values.
+    """
 
     shape: float
     scale: float
@@ -153,7 +165,13 @@ def _weibull_cv(shape: float) -> float:
 
 @dataclass(frozen=True)
 class TruncatedNormal(Numeric):
-    """Normal with mean mu and std sigma, cut to [lower, upper] (either may be infinite); z = (x - mu) / sigma."""
+    """Normal with mean mu and std sigma, cut to [lower, upper] (either may be infinite); z = (x - mu) / sigma.
+
+    Parameters
+    ----------
+    unit
+        Unit of the values.
+    """
 
     mu: float
     sigma: float
@@ -262,7 +280,13 @@ def _cut_quantile(q: FloatArray, a: float, log_mass: float) -> FloatArray:
 
 @dataclass(frozen=True)
 class Triangular(Numeric):
-    """Triangular on [lower, upper] with its peak at mode; z = 2 (x - lower) / (upper - lower) - 1."""
+    """Triangular on [lower, upper] with its peak at mode; z = 2 (x - lower) / (upper - lower) - 1.
+
+    Parameters
+    ----------
+    unit
+        Unit of the values.
+    """
 
     lower: float
     mode: float

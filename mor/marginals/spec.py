@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping
 from mor.marginals.base import Marginal
 from mor.marginals.classical import Beta, Exponential, Gamma, LogNormal, Normal, Uniform
 from mor.marginals.numeric import Gumbel, Triangular, TruncatedNormal, Weibull
+from mor.marginals.tabulated import Tabulated
 from rt_runtime.errors import ConfigError
 
 _KINDS: tuple[type[Marginal], ...] = (
-    Uniform, Normal, LogNormal, Beta, Gamma, Exponential, Gumbel, Weibull, TruncatedNormal, Triangular,
+    Uniform, Normal, LogNormal, Beta, Gamma, Exponential, Gumbel, Weibull, TruncatedNormal, Triangular, Tabulated,
 )  # fmt: skip
 LAWS: dict[str, type[Marginal]] = {kind.law: kind for kind in _KINDS}
 
@@ -43,6 +44,8 @@ def marginal_from(spec: Mapping[str, object], what: str = "marginal") -> Margina
             + (f"; missing: {', '.join(needed)}" if needed else "")
             + "."
         )
+    if kind is Tabulated:  # its parameters are lists, which it checks itself
+        return build(**values)
     wrong = [key for key, value in values.items() if key != "unit" and not _is_number(value)]
     if wrong:
         raise ConfigError(f"{wrong[0]} of {what} must be a number, got {values[wrong[0]]!r}.")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mor.transfer import TransferFunction
+from mor.dynamics.transfer import TransferFunction
 from rt_runtime.errors import ConfigError
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mor.dynamics.structure import LinearStructure
+from mor.dynamics.transfer import TransferFunction
 from mor.models.actuators import ServoHydraulic
 from mor.models.frame import plane_frame
-from mor.structure import Structure
-from mor.transfer import TransferFunction
 from rt_runtime import StateSpace
 from rt_runtime.errors import ConfigError
 
@@ -46,12 +46,12 @@ class BenchmarkFrame:
     """One partition: the whole frame, the specimen cut out of its first floor, and the actuator that moves it."""
 
     case: int
-    reference: Structure
+    reference: LinearStructure
     specimen: Specimen
     hydraulic: ServoHydraulic
 
     @property
-    def numerical(self) -> Structure:
+    def numerical(self) -> LinearStructure:
         """The frame without the nominal specimen; the ground still pulls at the whole floor masses."""
         part = Specimen()
         return self.reference.minus(0, mass=part.mass, damping=part.damping, stiffness=part.stiffness)
@@ -71,7 +71,7 @@ class BenchmarkFrame:
 
 def benchmark_structure(
     *, floor_mass: float = 1000.0, damping_ratio: float = 0.05, beam_length: float = 0.762, column_length: float = 0.635
-) -> Structure:
+) -> LinearStructure:
     """Build the whole three-storey, two-bay frame on pinned bases; lengths in m, mass in kg a floor."""
     return plane_frame(
         storeys=3,

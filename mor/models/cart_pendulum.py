@@ -18,9 +18,9 @@ from math import cos, sin
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mor.ode import OdeSystem, ode
-from mor.ports import Parameter, Port
-from mor.transfer import TransferFunction
+from mor.compile.ode import OdeSystem, ode
+from mor.data.ports import Parameter, Port
+from mor.dynamics.transfer import TransferFunction
 from rt_runtime.checks import Floats
 
 PARAMETERS = (

@@ -8,12 +8,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mor.structure import Structure, condense, modal_damping
+from mor.dynamics.structure import LinearStructure, condense, modal_damping
 from rt_runtime.checks import Floats
 from rt_runtime.errors import ConfigError
 
 
-def shear_frame(masses: Sequence[float], stiffnesses: Sequence[float], *, damping_ratio: float = 0.0) -> Structure:
+def shear_frame(
+    masses: Sequence[float], stiffnesses: Sequence[float], *, damping_ratio: float = 0.0
+) -> LinearStructure:
     """Build a frame with rigid beams: storey i (from the ground) has a mass in kg and a lateral stiffness in N/m.
 
     K is tridiagonal: k_i + k_{i+1} on the diagonal, -k_{i+1} beside it. Equal modal damping `damping_ratio`.
@@ -27,7 +29,7 @@ def shear_frame(masses: Sequence[float], stiffnesses: Sequence[float], *, dampin
     above = np.append(k[1:], 0.0)
     K = np.diag(k + above) - np.diag(k[1:], 1) - np.diag(k[1:], -1)
     M = np.diag(m)
-    return Structure(M, modal_damping(M, K, damping_ratio), K)
+    return LinearStructure(M, modal_damping(M, K, damping_ratio), K)
 
 
 def plane_frame(
@@ -42,7 +44,7 @@ def plane_frame(
     modulus: float,
     damping_ratio: float = 0.0,
     base: Literal["pinned", "fixed"] = "pinned",
-) -> Structure:
+) -> LinearStructure:
     """Build a plane frame of axially rigid Bernoulli beams and columns, condensed onto its floor displacements.
 
     A column of length L adds E I / L^3 [[12, 6L, -12, 6L], [6L, 4L^2, -6L, 2L^2], ...] to the floors and joints at its
@@ -91,7 +93,7 @@ def plane_frame(
     free = [i for i in range(size + 1) if i not in held]
     lateral = condense(K[np.ix_(free, free)], range(storeys))
     M = np.diag(mass)
-    return Structure(M, modal_damping(M, lateral, damping_ratio), lateral)
+    return LinearStructure(M, modal_damping(M, lateral, damping_ratio), lateral)
 
 
 def _per_storey(name: str, value: ArrayLike, storeys: int) -> Floats:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from mor.ode import OdeSystem, ode
-from mor.ports import Parameter, Port
+from mor.compile.ode import OdeSystem, ode
+from mor.data.ports import Parameter, Port
 from rt_runtime.checks import Floats
 
 PARAMETERS = (

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from mor.data.ports import Parameter
+from mor.dynamics.structure import LinearStructure
+from mor.dynamics.transfer import TransferFunction
 from mor.models.benchmark_frame import BenchmarkFrame, Specimen, benchmark_structure, sample_controller_block
 from mor.models.bouc_wen import bouc_wen, bouc_wen_oscillator
 from mor.models.cart_pendulum import cart_pendulum, pendulum
 from mor.models.mr_damper import mr_damper, semi_active_damper
 from mor.models.plate_strip import nonlinear_plate_strip
-from mor.ports import Parameter
-from mor.structure import Structure
 from mor.substructures import BlockSubstructure, LinearSubstructure, OdeSubstructure
-from mor.transfer import TransferFunction
 from rt_runtime.checks import Floats
 from rt_runtime.errors import ConfigError
 
@@ -23,7 +23,7 @@ FASTEST_PISTON = 1.0
 
 
 def frame_part(
-    structure: Structure,
+    structure: LinearStructure,
     *,
     name: str = "frame",
     reactions: Mapping[str, int] | None = None,

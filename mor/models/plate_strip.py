@@ -17,9 +17,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mor.ode import OdeSystem, ode
-from mor.ports import Parameter, Port
-from mor.structure import Structure
+from mor.compile.ode import OdeSystem, ode
+from mor.data.ports import Parameter, Port
+from mor.dynamics.structure import LinearStructure
 from rt_runtime.checks import Floats
 
 PARAMETERS = (
@@ -85,23 +85,24 @@ def nonlinear_plate_strip() -> OdeSystem:
     )
 
 
-def plate_partitions(p: ArrayLike | None = None) -> tuple[Structure, Structure]:
+def plate_partitions(p: ArrayLike | None = None) -> tuple[LinearStructure, LinearStructure]:
     """Return the numerical side (end inertias, springs, mass, dashpot) and the strip itself, both linear, on (theta_1,
     theta_2, u); the ground pulls at the strip only."""
     k1, k2, L, E, rho, area, inertia, J, mass, dashpot = _values(p)
-    numerical = Structure(np.diag([J, J, mass]), np.diag([0.0, 0.0, dashpot]), np.diag([k1, k2, 0.0]), np.zeros(3))
+    M, C, K = np.diag([J, J, mass]), np.diag([0.0, 0.0, dashpot]), np.diag([k1, k2, 0.0])
+    numerical = LinearStructure(M, C, K, np.zeros(3))
     line_mass, unit = rho * area, rho * area * L**3 / 420
     M = np.array([[4 * unit, -3 * unit, 0.0], [-3 * unit, 4 * unit, 0.0], [0.0, 0.0, line_mass * L / 3]])
     bend = E * inertia / L
     K = np.array([[4 * bend, 2 * bend, 0.0], [2 * bend, 4 * bend, 0.0], [0.0, 0.0, E * area / L]])
     pull = line_mass * L**2 / 12
-    return numerical, Structure(M, np.zeros((3, 3)), K, [pull, -pull, 0.0])
+    return numerical, LinearStructure(M, np.zeros((3, 3)), K, [pull, -pull, 0.0])
 
 
-def plate_strip(p: ArrayLike | None = None) -> Structure:
+def plate_strip(p: ArrayLike | None = None) -> LinearStructure:
     """Return the whole strip with its surroundings, linearised at rest, on (theta_1, theta_2, u)."""
     numerical, strip = plate_partitions(p)
-    return Structure(
+    return LinearStructure(
         numerical.M + strip.M, numerical.C + strip.C, numerical.K + strip.K, numerical.ground_mass + strip.ground_mass
     )
 

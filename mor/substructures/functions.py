@@ -8,9 +8,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mor.code_hash import code_hash
-from mor.compiled import compile_static
-from mor.substructure import ParameterSpec, PortSpec, Reading, Substructure
+from mor.compile.cfunc import compile_static
+from mor.compile.code_hash import code_hash
+from mor.compile.dry_run import dry_run
+from mor.substructures.base import InputTiming, ParameterSpec, PortSpec, Substructure
 from rt_runtime import Ode
 from rt_runtime._core import Block
 from rt_runtime.checks import Floats
@@ -18,9 +19,14 @@ from rt_runtime.errors import ConfigError
 
 
 class StaticSubstructure(Substructure):
-    """A map without memory: `function(u, p, y)` reads inputs and parameters by index and writes every output.
+    """A map without memory: `function(u, p, y)` reads inputs and parameters, and writes every output, by name or index.
 
     It is compiled as `@ode` compiles, with the same rules (scalars, loops, math functions).
+
+    Parameters
+    ----------
+    outputs
+        Ports: {name: unit}, or a sequence of ports.
     """
 
     kind = "static"
@@ -36,11 +42,18 @@ class StaticSubstructure(Substructure):
     ) -> None:
         self._declare(name, inputs, outputs, parameters)
         self._function = function
+        ports = (self.inputs, self.parameters, self.outputs)
+        read, numbers, results = (tuple(each.name for each in some) for some in ports)
+        self._names = (read, numbers, results)  # inside the function: `renamed` leaves them alone
         self._compile()
 
     def _compile(self) -> None:
-        sizes = (len(self.inputs), len(self.parameters), len(self.outputs))
-        self._pointer = compile_static(self._function, self.of, sizes)
+        checked, self._pointer, computed_at = compile_static(self._function, self.of, self._names)
+
+        def map_(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
+            checked(u, p, y)
+
+        dry_run(map_, self.of, ((), self.inputs, self.outputs), np.zeros(0), self.parameters, np.array, computed_at)
 
     def __copy__(self) -> Self:
         twin = object.__new__(type(self))
@@ -56,7 +69,7 @@ class StaticSubstructure(Substructure):
         self.__dict__.update(state)
         self._compile()
 
-    def _block(self, dt: float, values: dict[str, float], reading: Reading) -> Block:
+    def _block(self, dt: float, values: dict[str, float], reading: InputTiming) -> Block:
         address, n_in, n_out = int(self._pointer.address), len(self.inputs), len(self.outputs)
         numbers = list(values.values())
         return Ode(address, n_in=n_in, n_out=n_out, initial=[], parameters=numbers, dt=dt, owner=self._pointer)
@@ -72,6 +85,11 @@ class ExternalSubstructure(Substructure):
     """A Python function around a solver of one's own, for sampling only.
 
     `function(u, dt, parameters)` gets the inputs (n, n_inputs) and returns the outputs (n, n_outputs).
+
+    Parameters
+    ----------
+    name
+        Name of the part.
     """
 
     kind = "external"
@@ -91,7 +109,7 @@ class ExternalSubstructure(Substructure):
             raise ConfigError(f"function of {self.of} must be callable, got {function!r}.")
         self._function = function
 
-    def _block(self, dt: float, values: dict[str, float], reading: Reading) -> Block:
+    def _block(self, dt: float, values: dict[str, float], reading: InputTiming) -> Block:
         raise ConfigError(
             f"External {self.of} must be used for sampling only; fit a reduced model to it and put that into the loop."
         )
@@ -110,7 +128,17 @@ class ExternalSubstructure(Substructure):
 
 
 class BlockSubstructure(Substructure):
-    """Any block of rt_runtime (controller, filter, delay) with named ports; `make(dt, parameters)` builds it."""
+    """Any block of rt_runtime (controller, filter, delay) with named ports; `make(dt, parameters)` builds it.
+
+    Parameters
+    ----------
+    name
+        Name of the part.
+    inputs, outputs
+        Ports: {name: unit}, or a sequence of ports.
+    direct
+        Inputs that an output follows within the same tick; all by default.
+    """
 
     kind = "block"
 
@@ -127,7 +155,7 @@ class BlockSubstructure(Substructure):
         self._declare(name, inputs, outputs, parameters, direct)
         self._make = make
 
-    def _block(self, dt: float, values: dict[str, float], reading: Reading) -> Block:
+    def _block(self, dt: float, values: dict[str, float], reading: InputTiming) -> Block:
         block = self._make(dt, values)
         if (block.n_in, block.n_out) != (len(self.inputs), len(self.outputs)):
             raise ConfigError(

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mor.stability import largest_rk4_step
-from mor.structure import Structure
-from mor.substructure import ParameterSpec, PortSpec, Reading, Substructure, check_step
+from mor.dynamics.stability import largest_rk4_step
+from mor.dynamics.structure import LinearStructure
+from mor.substructures.base import InputTiming, ParameterSpec, PortSpec, Substructure, check_step
 from rt_runtime import StateSpace
 from rt_runtime._core import Block
 from rt_runtime.checks import Floats, finite_array, one_of, whole
@@ -23,6 +23,17 @@ class LinearSubstructure(Substructure):
 
     `matrices` is (A, B, C, D), or a function of {parameter: value} that returns them. `method` as in
     rt_runtime.StateSpace: "zoh" and "foh" are exact for held and for linear inputs, "rk4" takes `substeps`.
+
+    Parameters
+    ----------
+    name
+        Name of the part.
+    outputs
+        Ports: {name: unit}, or a sequence of ports.
+    parameters
+        Names and values of what `matrices` is a function of.
+    initial
+        Initial state; zero by default.
     """
 
     kind = "linear"
@@ -53,7 +64,7 @@ class LinearSubstructure(Substructure):
     def from_structure(
         cls,
         name: str,
-        structure: Structure,
+        structure: LinearStructure,
         *,
         inputs: Mapping[str, tuple[str, ArrayLike]],
         outputs: Mapping[str, tuple[str, str, ArrayLike]],
@@ -101,7 +112,7 @@ class LinearSubstructure(Substructure):
             finite_array(np.asarray(D, float).reshape(p, -1) if m else np.zeros((p, 0)), "D", self.of, (p, m)),
         )
 
-    def _block(self, dt: float, values: dict[str, float], reading: Reading) -> Block:
+    def _block(self, dt: float, values: dict[str, float], reading: InputTiming) -> Block:
         A, B, C, D = self.matrices(values)
         method = "foh" if reading.hold == "foh" else self.method
         if method == "rk4":

@@ -7,14 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from mor.memory import Memory
-from mor.ports import Port
-from mor.reduced import ReducedModel
-from mor.substructure import Reading, Substructure
+from mor.data.ports import Port
+from mor.reduced.base import ReducedModel
+from mor.reduced.memory import MemoryModel
+from mor.substructures.base import InputTiming, Substructure
 from rt_runtime import LoadedBundle, PythonBlock
 from rt_runtime._core import Block
 from rt_runtime.checks import Floats
 from rt_runtime.errors import ConfigError
+
+
+def check_step(of: str, dt: float, own: float | None) -> None:
+    """Refuse a step `dt` that is not the model's `own`; a model that does not depend on it has None."""
+    if own is not None and abs(dt - own) > 1e-9 * own:
+        raise ConfigError(f"dt of {of} must be that of its model, {own:g} s, got {dt:g} s; fit the model for this dt.")
 
 
 class ReducedSubstructure(Substructure):
@@ -22,44 +28,38 @@ class ReducedSubstructure(Substructure):
 
     The block calls the model in the interpreter, which is right for offline runs and refused by a paced loop; there
     `BundleSubstructure` runs the exported model in the core, with the same ports.
+
+    Parameters
+    ----------
+    name
+        Name of the part.
     """
 
     kind = "reduced"
     real_time = False
 
     def __init__(self, name: str, model: ReducedModel) -> None:
-        signals = model.signals if isinstance(model, Memory) else model.inputs
-        self._declare(name, signals, model.outputs)
+        self._declare(name, model.inputs, model.outputs)
         self.model = model
 
-    def _block(self, dt: float, values: dict[str, float], reading: Reading) -> Block:
+    def _block(self, dt: float, values: dict[str, float], reading: InputTiming) -> Block:
         model = self.model
-        if not isinstance(model, Memory):
+        check_step(self.of, dt, model.dt)
+        if not isinstance(model, MemoryModel):
             return PythonBlock(
                 lambda t, u: model.predict(u)[0].tolist(), n_in=len(self.inputs), n_out=len(self.outputs)
             )
-        if abs(dt - model.dt) > 1e-9 * model.dt:
-            raise ConfigError(
-                f"dt of {self.of} must be that of its model, {model.dt:g} s, got {dt:g} s; fit the model for this dt."
-            )
-        n_u, n_y = len(model.signals) * model.input_lags, len(model.outputs)
         state = model.initial.copy()
 
         def step(t: float, u: Floats) -> list[float]:
-            if t == 0.0:
-                state[:] = model.initial
-            y = model.predict(np.concatenate([u, state]))[0]
-            past_u = np.concatenate([u, state[:n_u]])[:n_u]
-            past_y = np.concatenate([y, state[n_u:]])[: len(state) - n_u]
-            state[:n_u], state[n_u:] = past_u, past_y
-            return [float(value) for value in y[:n_y]]
+            y, after = model.advance(u, model.initial if t == 0.0 else state)
+            state[:] = after[0]
+            return [float(value) for value in y[0]]
 
         return PythonBlock(step, n_in=len(self.inputs), n_out=len(self.outputs))
 
     def _simulate(self, rows: Floats, dt: float, values: dict[str, float], hold: str, every: int) -> Floats:
-        if not isinstance(self.model, Memory):
-            return self.model.predict(rows)[::every]
-        self._block(dt, values, Reading(hold=hold))
+        check_step(self.of, dt, self.model.dt)
         return self.model.rollout(rows)[::every]
 
     def _ramps(self) -> bool:
@@ -76,6 +76,11 @@ class BundleSubstructure(Substructure):
 
     `model` names the model in the bundle (the only one when not given). `outputs` keeps the first so many outputs, for
     a model with memory that puts out states of its memory behind them.
+
+    Parameters
+    ----------
+    name
+        Name of the part.
     """
 
     kind = "bundle"
@@ -83,17 +88,18 @@ class BundleSubstructure(Substructure):
     def __init__(
         self, name: str, bundle: LoadedBundle, model: str | None = None, *, outputs: int | None = None
     ) -> None:
+        if not isinstance(bundle, LoadedBundle):
+            raise ConfigError(
+                f"bundle of substructure '{name}' must be a loaded bundle, got {bundle!r}; write "
+                f"BundleSubstructure('{name}', load_bundle(folder))."
+            )
         entry = bundle.block(model, outputs=outputs).model
         ports = entry.outputs if outputs is None else entry.outputs[:outputs]
         self._declare(name, [Port(p.name, p.unit) for p in entry.inputs], [Port(p.name, p.unit) for p in ports])
         self._bundle, self._entry, self._outputs = bundle, entry, outputs
 
-    def _block(self, dt: float, values: dict[str, float], reading: Reading) -> Block:
-        own = self._entry.dt
-        if own is not None and abs(dt - own) > 1e-9 * own:
-            raise ConfigError(
-                f"dt of {self.of} must be that of its model, {own:g} s, got {dt:g} s; fit the model for this dt."
-            )
+    def _block(self, dt: float, values: dict[str, float], reading: InputTiming) -> Block:
+        check_step(self.of, dt, self._entry.dt)
         return self._bundle.block(self._entry.name, outputs=self._outputs)
 
     def _ramps(self) -> bool:

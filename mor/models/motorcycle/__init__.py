@@ -12,3 +12,4 @@ from mor.models.motorcycle.model import hybrid as hybrid
 from mor.models.motorcycle.model import parameter_space as parameter_space
 from mor.models.motorcycle.model import scenario as scenario
 from mor.models.motorcycle.model import sensitivity_space as sensitivity_space
+from mor.models.motorcycle.model import short_ride as short_ride

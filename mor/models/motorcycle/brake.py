@@ -31,8 +31,8 @@ from math import exp, pi, tanh
 
 import numpy as np
 
-from mor.ode import OdeSystem, ode
-from mor.ports import Parameter, Port
+from mor.compile.ode import OdeSystem, ode
+from mor.data.ports import Parameter, Port
 from mor.substructures.differential import OdeSubstructure
 from rt_runtime.checks import Floats, one_of
 

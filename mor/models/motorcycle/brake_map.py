@@ -9,11 +9,11 @@ from math import pi
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mor.dataset import Dataset
-from mor.designs import Design
+from mor.data.dataset import Dataset
 from mor.marginals import Uniform
 from mor.models.motorcycle.brake import AMBIENT, brake, equilibrium
-from mor.space import ParameterSpace
+from mor.sampling.designs import Design
+from mor.sampling.space import ParameterSpace
 from rt_runtime.checks import Floats, finite_array, one_of
 from rt_runtime.errors import ConfigError
 

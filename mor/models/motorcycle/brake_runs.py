@@ -7,14 +7,14 @@ from functools import cache
 
 import numpy as np
 
-from mor.dataset import Dataset
+from mor.compile.ode import ode
+from mor.data.dataset import Dataset
+from mor.data.ports import Port
 from mor.excitation import Channel, operating_range
-from mor.gate import Gate
-from mor.history import Filter, History, State
 from mor.models.motorcycle.brake import brake, brake_rhs
 from mor.models.motorcycle.brake_map import TOP_FORCE, TOP_SPEED
-from mor.ode import ode
-from mor.ports import Port
+from mor.reduced.gate import Gate
+from mor.reduced.history import LowPassMemory, MemorySpec, State
 from mor.substructures.differential import OdeSubstructure
 from rt_runtime.checks import Floats, one_of
 
@@ -27,15 +27,13 @@ CREEP = 10.0
 
 def brake_channels(side: str) -> tuple[Channel, Channel]:
     """Return how lever force and wheel speed may move: each over its sampled range, the lever a tenth beyond so that
-    a force held at its top lies inside, in 30 ms to 8 s, the wheel in 1.5 s to 12 s with the tremble of an uneven road
+    a force held at its top lies inside, in 30 ms to 8 s, the wheel in 1.5 s to 12 s with the ripple of an uneven road
     on top; both often near rest, where pads close their gap and friction sets in."""
     one_of(side, "side", "brake_channels", ("front", "rear"))
     force, speed = brake(side).inputs
     return (
         Channel(force.name, 0.0, 1.1 * TOP_FORCE, force.unit, fastest=0.03, at_rest=0.15, near_rest=0.3),
-        Channel(
-            speed.name, -CREEP, TOP_SPEED[side], speed.unit, fastest=1.5, slowest=12.0, near_rest=0.3, ripple=15.0
-        ),
+        Channel(speed.name, -CREEP, TOP_SPEED[side], speed.unit, fastest=1.5, slowest=12.0, near_rest=0.3, ripple=15.0),
     )
 
 
@@ -63,10 +61,10 @@ def sample_runs(
         X.append(rows)
         Y.append(part.simulate(rows, dt=dt).select(shown).values)
     run = np.repeat(np.arange(len(X)), [len(rows) for rows in X])
-    return Dataset(np.concatenate(X), np.concatenate(Y), part.inputs, part.outputs, run=run)
+    return Dataset(np.concatenate(X), np.concatenate(Y), part.inputs, part.outputs, run=run, dt=dt)
 
 
-def brake_history(side: str, *, dt: float = 1e-4, volume: bool = False) -> History:
+def brake_history(side: str, *, dt: float = 1e-4, volume: bool = False) -> MemorySpec:
     """Return the memory of a brake: filters of the lever force, and the friction power in the disc.
 
     With `volume` the fluid volume in the caliper takes the place of the filters, as a state of the reduced model:
@@ -77,15 +75,15 @@ def brake_history(side: str, *, dt: float = 1e-4, volume: bool = False) -> Histo
     part = _observed(side)
     values = part.parameter_values()
     power = f"{part.outputs[0].name}*{part.inputs[1].name}"
-    heat = Filter(power, values["C_d"] / values["cooling"])
+    heat = LowPassMemory(power, values["C_d"] / values["cooling"])
     torque, filled = part.outputs
     if volume:
         state = State(filled.name, values["R"] * values["C"])
         never, touch = touching_volume(side)
         gate = Gate(filled.name, touch, closed=never)
-        return History(part.inputs, (torque,), dt, filters=(state, heat), hidden=(filled,), gate=gate)
-    lags = [Filter(part.inputs[0].name, lag) for lag in HYDRAULIC_LAGS]
-    return History(part.inputs, (torque,), dt, filters=(*lags, heat))
+        return MemorySpec(part.inputs, (torque,), dt, filters=(state, heat), hidden=(filled,), gate=gate)
+    lags = [LowPassMemory(part.inputs[0].name, lag) for lag in HYDRAULIC_LAGS]
+    return MemorySpec(part.inputs, (torque,), dt, filters=(*lags, heat))
 
 
 def touching_volume(side: str) -> tuple[float, float]:

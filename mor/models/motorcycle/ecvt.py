@@ -22,8 +22,8 @@ from math import exp
 
 import numpy as np
 
-from mor.ode import OdeSystem, ode
-from mor.ports import Parameter
+from mor.compile.ode import OdeSystem, ode
+from mor.data.ports import Parameter
 from mor.substructures.differential import OdeSubstructure
 from rt_runtime.checks import Floats
 

@@ -17,8 +17,8 @@ from functools import cache
 
 import numpy as np
 
-from mor.ode import OdeSystem, ode
-from mor.ports import Parameter
+from mor.compile.ode import OdeSystem, ode
+from mor.data.ports import Parameter
 from mor.substructures.differential import OdeSubstructure
 from rt_runtime.checks import Floats
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from mor.hybrid import HybridModel
+from mor.data.trajectory import Trajectory
+from mor.hybrid.model import HybridModel
 from mor.marginals import Uniform
 from mor.models.motorcycle.body import PARAMETERS as BODY
 from mor.models.motorcycle.body import body
@@ -13,8 +14,7 @@ from mor.models.motorcycle.brake import brake
 from mor.models.motorcycle.ecvt import ecvt
 from mor.models.motorcycle.engine import PARAMETERS as ENGINE
 from mor.models.motorcycle.engine import engine
-from mor.space import ParameterSpace
-from mor.trajectory import Trajectory
+from mor.sampling.space import ParameterSpace
 
 DT = 1e-4
 DURATION = 45.0
@@ -32,6 +32,19 @@ def scenario() -> Trajectory:
     held until 32 s, to 0 at 37 s. The road belongs to the body.
     """
     time = [0.0, 5.0, 9.0, 13.0, 17.0, 20.0, 25.0, 32.0, 37.0, DURATION]
+    throttle = [0.0, 0.0, 0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    force = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 50.0, 50.0, 0.0, 0.0]
+    return Trajectory(time, list(zip(throttle, force, strict=True)), {"thr": "", "F_br": "N"})
+
+
+@cache
+def short_ride() -> Trajectory:
+    """Return throttle `thr` and lever force `F_br` in N over 10 s: a start and a stop, for a test that must be short.
+
+    Throttle: 0 until 1 s, to 0.5 at 2 s, held until 4 s, to 0 at 5 s. Both brakes: 0 until 5.5 s, to 50 N at 7 s, held
+    until 8.5 s, to 0 at 9.5 s.
+    """
+    time = [0.0, 1.0, 2.0, 4.0, 5.0, 5.5, 7.0, 8.5, 9.5, 10.0]
     throttle = [0.0, 0.0, 0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     force = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 50.0, 50.0, 0.0, 0.0]
     return Trajectory(time, list(zip(throttle, force, strict=True)), {"thr": "", "F_br": "N"})

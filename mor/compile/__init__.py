@@ -1,0 +1,1 @@
+"""Python right-hand sides compiled to C functions."""

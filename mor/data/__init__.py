@@ -1,0 +1,1 @@
+"""Ports, trajectories, datasets and their files."""

@@ -1,0 +1,1 @@
+"""Linear structures, transfer functions, integrators, stability and prediction models."""

@@ -1,0 +1,1 @@
+"""Hybrid models: substructures wired into one loop."""

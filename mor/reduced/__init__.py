@@ -1,0 +1,1 @@
+"""Reduced models: what they are and how they are evaluated."""

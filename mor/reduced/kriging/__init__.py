@@ -1,0 +1,1 @@
+"""Kriging and PC-Kriging: kernels, likelihood, search and the fitted model."""

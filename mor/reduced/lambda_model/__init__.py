@@ -1,0 +1,1 @@
+"""Stochastic emulators: the law of a response at every point, by lambda distributions or one latent variable."""

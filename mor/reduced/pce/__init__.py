@@ -1,0 +1,1 @@
+"""Polynomial chaos expansions: basis, fits, error bars."""

@@ -1,0 +1,127 @@
+"""Compiled loops of the evaluation; imported where they are called, because numba takes a second to import.
+
+psi_{k+1} = (a_k z + b_k) psi_k - c_k psi_{k-1} gives the basis; then come the nested sums of `kernels`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+BLOCK = 128
+"""Points that are evaluated together: their numbers stay in the first cache."""
+
+
+@njit(cache=True)
+def one_point(x, y, parameters):  # type: ignore[no-untyped-def]
+    """Evaluate one point x (inputs) -> y (outputs); `parameters`: a program with psi, stack and rows to work in."""
+    location, scale, logarithm, recurrence, offset, depth, row, c, psi, stack, rows = parameters
+    for i in range(location.size):
+        v = x[i]
+        if logarithm[i] == 1:
+            v = np.log(max(v, 1e-300))
+        z = (v - location[i]) / scale[i]
+        first = offset[i]
+        psi[first] = 1.0
+        for k in range(offset[i + 1] - first - 1):
+            value = (recurrence[i, k, 0] * z + recurrence[i, k, 1]) * psi[first + k]
+            if k > 0:
+                value -= recurrence[i, k, 2] * psi[first + k - 1]
+            psi[first + k + 1] = value
+    outputs, nodes = c.shape[1], depth.size
+    for o in range(outputs):
+        stack[0, o] = c[0, o]
+    top = 0
+    for n in range(1, nodes):
+        top = _fold(stack, rows, psi, top, depth[n], outputs)
+        if n + 1 == nodes or depth[n + 1] <= depth[n]:  # a leaf needs no place of its own
+            factor = psi[row[n]]
+            for o in range(outputs):
+                stack[top, o] += factor * c[n, o]
+        else:
+            top = depth[n]
+            rows[top] = row[n]
+            for o in range(outputs):
+                stack[top, o] = c[n, o]
+    _fold(stack, rows, psi, top, 1, outputs)
+    for o in range(outputs):
+        y[o] = stack[0, o]
+
+
+@njit(cache=True)
+def _fold(stack, rows, psi, top, depth, outputs):  # type: ignore[no-untyped-def]
+    """Add the partial sums from `depth` on to those above them; return the depth that is left."""
+    while top >= depth:
+        factor = psi[rows[top]]
+        for o in range(outputs):
+            stack[top - 1, o] += factor * stack[top, o]
+        top -= 1
+    return top
+
+
+@njit(cache=True)
+def many_points(X, Y, location, scale, logarithm, recurrence, offset, depth, row, c):  # type: ignore[no-untyped-def]
+    """Evaluate rows X (n, inputs) -> Y (n, outputs), a block at a time."""
+    psi = np.empty((offset[-1], BLOCK))
+    z = np.empty(BLOCK)
+    stack = np.empty((np.max(depth) + 1, BLOCK))
+    rows = np.empty(np.max(depth) + 1, dtype=np.int64)
+    for start in range(0, X.shape[0], BLOCK):
+        m = min(BLOCK, X.shape[0] - start)
+        for i in range(location.size):
+            for j in range(m):
+                v = X[start + j, i]
+                if logarithm[i] == 1:
+                    v = np.log(max(v, 1e-300))
+                z[j] = (v - location[i]) / scale[i]
+            _fill_basis(psi, offset[i], offset[i + 1] - offset[i] - 1, z, recurrence[i], m)
+        for o in range(c.shape[1]):
+            _nested_sum(stack, rows, psi, depth, row, c[:, o], m)
+            for j in range(m):
+                Y[start + j, o] = stack[0, j]
+
+
+@njit(cache=True)
+def _fill_basis(psi, first, degree, z, recurrence, m):  # type: ignore[no-untyped-def]
+    """Write the polynomials of one input up to `degree`, from row `first` on, at m points z."""
+    psi[first, :] = 1.0
+    for k in range(degree):
+        a, b, g = recurrence[k, 0], recurrence[k, 1], recurrence[k, 2]
+        now, new = psi[first + k], psi[first + k + 1]
+        if k == 0:
+            for j in range(m):
+                new[j] = (a * z[j] + b) * now[j]
+        else:
+            before = psi[first + k - 1]
+            for j in range(m):
+                new[j] = (a * z[j] + b) * now[j] - g * before[j]
+
+
+@njit(cache=True)
+def _nested_sum(stack, rows, psi, depth, row, c, m):  # type: ignore[no-untyped-def]
+    """Leave the sum over all nodes at m points in the first row of the stack."""
+    nodes = depth.size
+    stack[0, :] = c[0]
+    top = 0
+    for n in range(1, nodes):
+        top = _fold_block(stack, rows, psi, top, depth[n], m)
+        if n + 1 == nodes or depth[n + 1] <= depth[n]:
+            outer, factor = stack[top], psi[row[n]]
+            for j in range(m):
+                outer[j] += factor[j] * c[n]
+        else:
+            top = depth[n]
+            rows[top] = row[n]
+            stack[top, :] = c[n]
+    _fold_block(stack, rows, psi, top, 1, m)
+
+
+@njit(cache=True)
+def _fold_block(stack, rows, psi, top, depth, m):  # type: ignore[no-untyped-def]
+    """Do as `_fold` with m points."""
+    while top >= depth:
+        inner, outer, factor = stack[top], stack[top - 1], psi[rows[top]]
+        for j in range(m):
+            outer[j] += factor[j] * inner[j]
+        top -= 1
+    return top

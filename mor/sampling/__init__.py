@@ -1,0 +1,1 @@
+"""Parameter spaces and designs of experiments."""

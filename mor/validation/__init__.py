@@ -1,0 +1,1 @@
+"""Errors of reduced models and of tracking, with their pictures."""
