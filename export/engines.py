@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from export.compiler import compile_c
-from mor.reduced import Array
-from rt_runtime.bundle import Golden, difference
+from export.c.compiler import compile_c
+from mor.reduced.base import Array
+from rt_runtime.bundle.read import Golden, difference
 from rt_runtime.errors import ConfigError
 
 _SECONDS = 600

@@ -1,4 +1,4 @@
-"""What a reduced model is to a writer: a dense network or a polynomial, alone or as one step of a recursion."""
+"""What a reduced model is to a writer: a network, a polynomial or kernels, alone or as one step of a recursion."""
 
 from __future__ import annotations
 
@@ -9,13 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mor.gate import Gate
-from mor.memory import Memory
-from mor.ports import Port
-from mor.reduced import Array, ReducedModel
+from mor.data.ports import Port
+from mor.reduced.base import Array, ReducedModel
+from mor.reduced.front import Front
+from mor.reduced.gate import Gate
+from mor.reduced.kriging.kernels import FACTOR
+from mor.reduced.kriging.model import Kriging
+from mor.reduced.lambda_model.model import Glam
+from mor.reduced.memory import MemoryModel
+from mor.reduced.pce.kernels import program_of
 from rt_runtime.errors import ConfigError
 
 Indices = NDArray[np.int64]
+ROUNDING = 1e-8  # largest rounding of a Kriging prediction, relative to the spread of its rows
 
 
 @dataclass(frozen=True)
@@ -87,29 +93,92 @@ class Polynomial:
 
 
 @dataclass(frozen=True)
-class Recursion:
-    """x_k = (u_k, state_k), y_k = clip(f(clip(x_k, domain)), bounds), state_{k+1} = (x_k, y_k)[shift], one step = dt.
+class Gru:
+    """A gated recurrent unit: r, z = sigmoid(W_rz x + U_rz h + b_rz), n = tanh(W_n x + b_n + r (U_n h + c)),
 
-    The state is (u_{k-1}, ..., u_{k-n}, y_{k-1}, ..., y_{k-m}); `initial` is state_0.
+        h' = n + z (h - n),   y = V h' + D x + d
+
+    The map takes (x, h) and gives (y, h'); the scaling is inside. Rows of W, U and b stand in the order r, z, n.
     """
 
-    dt: float
+    W: Array
+    U: Array
+    b: Array
+    c: Array
+    V: Array
+    D: Array
+    d: Array
+
+
+@dataclass(frozen=True)
+class Correlated:
+    """One output of a sum of kernels: family, rate and weight (n_in), dual (N,)."""
+
+    family: str
+    rate: Array
+    weight: Array
+    dual: Array
+
+    @property
+    def plain(self) -> bool:
+        """Whether all weights are 1: one exponential function for all inputs."""
+        return bool(np.all(self.weight == 1.0))
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """y_o = trend_o(x) + sum_j dual_j prod_i (1 - w_i + w_i k(|z_i - points_ji| rate_i)), z as in the trend.
+
+    k is one of the correlations of `mor.reduced.kriging.kernels`, rate its factor over the length.
+    """
+
+    trend: Polynomial
+    points: Array
+    outputs: tuple[Correlated, ...]
+
+
+Step = Dense | Polynomial | Kernel | Gru
+
+
+@dataclass(frozen=True)
+class Recursion:
+    """x_k = (u_k, past u, phi_k, past z), z_k = clip(f(clip(x_k, domain)) + slope (u_k - clip(u_k)), bounds).
+
+    The state is (u_{k-1}, ..., u_{k-n}, z_{k-1}, ..., z_{k-m}, p_{k-1}) with the `states` and their `meaning`;
+    phi_k and p_k come from the operators of `front`. `initial` is state_0, `outputs` are the names of z, of which the
+    first `responses` are the outputs of the model.
+    """
+
     input_lags: int
     output_lags: int
     domain: tuple[Array, Array]
     bounds: tuple[Array, Array]
     initial: Array
-    shift: Indices
+    states: tuple[Port, ...]
+    state_domain: tuple[Array, Array]
+    meaning: tuple[str, ...]
+    outputs: tuple[Port, ...]
+    responses: int
+    front: Front
+    outside_rule: str
+    slope: Array | None
+
+    @property
+    def past(self) -> tuple[int, int]:
+        """How many of the states are past signals, and past z."""
+        n_z = len(self.outputs) * self.output_lags
+        return len(self.states) - n_z - len(self.front.states), n_z
 
 
 @dataclass(frozen=True)
 class Form:
     """A model ready to be written: signals in and out, the map, and its memory if any.
 
-    `regressors` are the ports of the map f: the inputs themselves, or (u_k, state_k) for a model with memory.
-    `domain` is their range (lower, upper), finite; the inputs come first. Behind a `gate` the outputs are
+    `regressors` are the ports of the map f: the inputs themselves, or x_k for a model with memory. `domain` is the
+    range (lower, upper) of the inputs, finite; `dt` the step where it matters. Behind a `gate` the outputs are
     y = c f(u with u_j raised to span), c = clip((u_j - closed) / (span - closed), 0, 1); with memory nothing is raised,
-    u_j is one of the regressors, and only the outputs the gate names are multiplied by c, after their bounds.
+    u_j is one of the regressors, and only the outputs the gate names are multiplied by c, after their bounds. `law`:
+    the outputs are l1, ln l2, l3, l4 of lambda distributions, whose quantiles are a closed form of them.
     """
 
     name: str
@@ -118,10 +187,17 @@ class Form:
     outputs: tuple[Port, ...]
     regressors: tuple[Port, ...]
     domain: tuple[Array, Array]
-    step: Dense | Polynomial
+    step: Step
     recursion: Recursion | None
     cost: int
     gate: Gate | None = None
+    dt: float | None = None
+    law: bool = False
+
+
+def written_map(model: ReducedModel) -> ReducedModel:
+    """Return the map that is written of a model: of a lambda model its expansion, whose outputs are l1 to l4."""
+    return model.expansion if isinstance(model, Glam) else model
 
 
 def form_of(model: ReducedModel, name: str, domain: tuple[Array, Array] | None = None) -> Form:
@@ -129,11 +205,10 @@ def form_of(model: ReducedModel, name: str, domain: tuple[Array, Array] | None =
 
     A model whose domain is not finite is refused: golden vectors and range checks would have nothing to stand on.
     """
-    if isinstance(model, Memory):
-        inner = model.step
-        signals, recursion = model.signals, _recursion(model)
+    if isinstance(model, MemoryModel):
+        inner, recursion = model.step, _recursion(model)
     else:
-        inner, signals, recursion = model, model.inputs, None
+        inner, recursion = model, None
     lower, upper = model.domain if domain is None else domain
     for port, low, high in zip(model.inputs, lower, upper, strict=True):
         if not (np.isfinite(low) and np.isfinite(high) and low < high):
@@ -143,27 +218,49 @@ def form_of(model: ReducedModel, name: str, domain: tuple[Array, Array] | None =
             )
     step = _step(inner, name)
     return Form(
-        name, inner.kind, signals, model.outputs, model.inputs, (lower, upper), step, recursion, model.cost, model.gate
-    )
+        name, inner.kind, model.inputs, model.outputs, inner.inputs, (lower, upper), step, recursion, model.cost,
+        model.gate, model.dt,
+    )  # fmt: skip
 
 
-def _recursion(model: Memory) -> Recursion:
-    n_u, n_y = len(model.signals), len(model.outputs)
-    n_x = len(model.inputs)
-    past_u = n_u * model.input_lags
-    u = np.arange(past_u)  # (u_k, u_{k-1}, ...) without the oldest
-    y = np.concatenate([n_x + np.arange(n_y), n_u + past_u + np.arange(n_y * (model.output_lags - 1))])
-    shift = np.concatenate([u, y if model.output_lags else y[:0]]).astype(np.int64)
-    return Recursion(model.dt, model.input_lags, model.output_lags, model.domain, model.bounds, model.initial, shift)
+def _recursion(model: MemoryModel) -> Recursion:
+    assert model.responses is not None
+    return Recursion(
+        model.input_lags, model.output_lags, model.step.domain, model.bounds, model.initial, model.states,
+        model.state_domain, model.meaning, model.step.outputs, model.responses, model.front, model.outside_rule,
+        model.slope,
+    )  # fmt: skip
 
 
-def _step(model: ReducedModel, name: str) -> Dense | Polynomial:
+def _step(model: ReducedModel, name: str) -> Step:
     maker = _MAKERS.get(model.kind)
     if maker is None:
         raise ConfigError(
             f"Kind of model '{name}' must be one of {', '.join(_MAKERS)} to be exported, got '{model.kind}'."
         )
+    if isinstance(model, Kriging) and model.rounding.max() > ROUNDING:
+        worst = model.outputs[int(np.argmax(model.rounding))].name
+        raise ConfigError(
+            f"Rounding of the Kriging model '{name}' must be at most {ROUNDING:g} of the spread of its rows to give "
+            f"the same numbers on every host, got {model.rounding.max():.1e} for output '{worst}'; fit it again with "
+            f"rounding={ROUNDING:g}."
+        )
     return maker(model)
+
+
+def _kernel(model: Kriging) -> Kernel:
+    program = program_of(
+        model.location, model.scale, model.logarithm, model.recurrence, model.indices, model.coefficients
+    )
+    tree = Tree(program.offset, program.depth, program.row, program.coefficients)
+    trend = Polynomial(
+        model.location, model.scale, model.logarithm, model.recurrence, model.indices, model.coefficients, tree
+    )
+    outputs = tuple(
+        Correlated(family, FACTOR[family] / model.length[o], model.weight[o], model.dual[:, o])
+        for o, family in enumerate(model.kernel_names)
+    )
+    return Kernel(trend, model.points, outputs)
 
 
 def _dense(model: Any) -> Dense:
@@ -179,4 +276,11 @@ def _polynomial(model: Any) -> Polynomial:
     )
 
 
-_MAKERS: dict[str, Callable[[Any], Dense | Polynomial]] = {"ffnn": _dense, "pce": _polynomial}
+def _gru(model: Any) -> Gru:
+    W, b, V, D, d = model.folded
+    return Gru(W, model.hidden, b, model.hidden_bias, V, D, d)
+
+
+_MAKERS: dict[str, Callable[[Any], Step]] = {
+    "ffnn": _dense, "pce": _polynomial, "kriging": _kernel, "gru": _gru,
+}  # fmt: skip

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
 
-from mor.memory import Memory
-from mor.reduced import Array, ReducedModel
-from rt_runtime.bundle import Golden
+from mor.data.ports import Port
+from mor.reduced.base import Array, ReducedModel
+from mor.reduced.memory import MemoryModel
+from rt_runtime.bundle.read import Golden
 
 ROWS = 200
 STEPS = 2000
@@ -51,23 +53,25 @@ def golden_excitation(lower: Array, upper: Array, *, n: int = STEPS, seed: int) 
 
 def golden_vectors(model: ReducedModel, domain: tuple[Array, Array], *, seed: int) -> Golden:
     """Ask `model` the golden questions: rows of its domain (some through its gate) and, with memory, one free run."""
-    X = golden_rows(*domain, seed=seed)
-    if model.gate is not None:
-        j = model.gate.column(model.inputs)
+    if not isinstance(model, MemoryModel):
+        X = golden_rows(*domain, seed=seed)
+        _through_gate(X, model, model.inputs)
+        return Golden(X, model.predict(X), None, None)
+    n_u = len(model.inputs)
+    low, high = (np.concatenate(pair) for pair in zip(domain, model.state_domain, strict=True))
+    X = golden_rows(low, high, seed=seed)
+    _through_gate(X, model, (*model.inputs, *model.states))
+    Y, _ = model.advance(X[:, :n_u], X[:, n_u:])
+    u = golden_excitation(*domain, seed=seed + 1)
+    return Golden(X, Y, u, model.rollout(u))
+
+
+def _through_gate(X: Array, model: ReducedModel, columns: Sequence[Port]) -> None:
+    """Lead the last rows X from a closed gate to an open one."""
+    if model.gate is not None and model.gate.input in [p.name for p in columns]:
+        j = model.gate.column(columns)
         way = np.linspace(model.gate.closed, model.gate.span, GATE_ROWS)
-        X[-GATE_ROWS:, j] = np.clip(way, domain[0][j], domain[1][j])
-    Y = model.predict(X)
-    if not isinstance(model, Memory):
-        return Golden(X, Y, None, None)
-    n_u, n_y = len(model.signals), len(model.outputs)
-    u = golden_excitation(domain[0][:n_u], domain[1][:n_u], seed=seed + 1)
-    past_u, past_y = np.split(model.initial, [n_u * model.input_lags])
-    y = np.empty((len(u), n_y))
-    for k, now in enumerate(u):
-        y[k] = model.predict(np.concatenate([now, past_u, past_y]))[0]
-        past_u = np.concatenate([now, past_u])[: past_u.size]
-        past_y = np.concatenate([y[k], past_y])[: past_y.size]
-    return Golden(X, Y, u, y)
+        X[-GATE_ROWS:, j] = np.clip(way, X[:, j].min(), X[:, j].max())
 
 
 def golden_file(golden: Golden) -> bytes:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from mor.memory import Memory
-from mor.reduced import ReducedModel
+from mor.reduced.base import ReducedModel
 from rt_runtime.errors import ConfigError
 
 _WORDS = """
@@ -21,16 +20,27 @@ _TAKEN = frozenset(_WORDS.split())  # by C or C++, by a file system, or by the f
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}\Z")
 
 
+def _is_free(name: object) -> bool:
+    return isinstance(name, str) and bool(_IDENTIFIER.match(name)) and name.lower() not in _TAKEN
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that C, an FMU or a file system would not take."""
+    if not _is_free(name):
+        raise ConfigError(
+            f"Name of a controller must be a C identifier of at most 63 letters that is not taken, got {name!r}."
+        )
+
+
 def check_names(models: Mapping[str, ReducedModel]) -> None:
     """Refuse names of models and signals that C, an FMU or a file system would not take; all problems at once."""
     problems = []
     for name, model in models.items():
-        if not isinstance(name, str) or not _IDENTIFIER.match(name) or name.lower() in _TAKEN:
+        if not _is_free(name):
             problems.append(
                 f"Name of a model must be a C identifier of at most 63 letters that is not taken, got {name!r}."
             )
-        signals = model.signals if isinstance(model, Memory) else model.inputs
-        ports = [port.name for port in (*signals, *model.outputs)]
+        ports = [port.name for port in (*model.inputs, *model.outputs)]
         for twice in _twice(ports):
             problems.append(f"Signals of model '{name}' must have different names, got '{twice}' twice; rename one.")
         for port in ports:

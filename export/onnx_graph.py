@@ -12,19 +12,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from export.forms import Dense, Form, Polynomial, Recursion
-from mor.gate import Gate
-from mor.ports import Port
-from mor.reduced import Array
+from export.forms import Dense, Form, Gru, Kernel, Polynomial, Recursion, Step
+from export.onnx_gru import gru_nodes
+from export.onnx_operators import TINY, operators
+from mor.data.ports import Port
+from mor.reduced.base import Array
+from mor.reduced.gate import Gate
 
 OPSET = 21
 IR_VERSION = 10
 PRECISIONS = ("float64", "float32")
-TINY = {"float64": 1e-300, "float32": 1e-37}  # a logarithm is never asked of less
+SIDES = ("lower", "upper")
 _OPERATOR = {"tanh": "Tanh", "sigmoid": "Sigmoid", "relu": "Relu"}
 
 
-class _Graph:
+class Graph:
     """Nodes and initializers in the order they are added."""
 
     def __init__(self, precision: str) -> None:
@@ -86,12 +88,7 @@ class _Graph:
             terms, coefficients = np.flatnonzero(constant)[:1], np.zeros((1, form.coefficients.shape[1]))
         else:
             coefficients = form.coefficients[terms]
-        if np.any(form.logarithm):
-            above = self.node("Max", [x, self.hold("tiny", np.array([TINY[self.dtype.name]]))], "positive")
-            logs = self.node("Log", [above], "logarithms")
-            x = self.node("Where", [self.flags("logarithm", form.logarithm), logs, x], "plain_or_logarithm")
-        z = self.node("Sub", [x, self.hold("location", form.location)], "centred")
-        z = self.node("Div", [z, self.hold("scale", form.scale)], "standard")
+        z = self._standard(form, x)
         z = self.node("Transpose", [z], "columns", {"perm": [1, 0]})
         z = self.node("Gather", [z, self.hold("variables", np.array([j for j, _ in pairs]))], "arguments", {"axis": 0})
         axis = self.hold("axis", np.array([1]))
@@ -107,14 +104,77 @@ class _Graph:
         mean = self.hold("constant", form.coefficients[constant].sum(axis=0))
         self.node("Gemm", [product, weights, mean], output, {"transA": 1})
 
-    def step(self, form: Dense | Polynomial, x: str, output: str) -> None:
+    def step(self, form: Step, x: str, output: str) -> None:
         """Append the map f."""
         if isinstance(form, Dense):
             self.dense(form, x, output)
+        elif isinstance(form, Kernel):
+            self.kernel(form, x, output)
+        elif isinstance(form, Gru):
+            gru_nodes(self, form, x, output)
         else:
             self.polynomial(form, x, output)
 
-    def gate(self, gate: Gate, inputs: tuple[Port, ...], step: Dense | Polynomial) -> None:
+    def kernel(self, form: Kernel, x: str, output: str) -> None:
+        """Correlations of the point with all rows (N, rows, inputs), their product, one Gemm each; then the trend."""
+        trend = form.trend
+        z = self._standard(trend, x, "kernel_")
+        z = self.node("Unsqueeze", [z, self.hold("kernel_rows", np.array([1]))], "kernel_point")
+        distance = self.node("Sub", [z, self.hold("kernel_points", form.points)], "kernel_difference")
+        distance = self.node("Abs", [distance], "kernel_distance")
+        constant = ~np.any(trend.indices, axis=1)
+        level = trend.coefficients[constant].sum(axis=0)
+        moving = not constant.all()
+        parts = []
+        for o, one in enumerate(form.outputs, 1):
+            a = self.node("Mul", [distance, self.hold(f"kernel_rate_{o}", one.rate)], f"kernel_scaled_{o}")
+            k = self._correlation(one.family, a, f"kernel_{o}")
+            if not one.plain:
+                k = self.node("Mul", [k, self.hold(f"kernel_weight_{o}", one.weight)], f"kernel_share_{o}")
+                k = self.node("Add", [k, self.hold(f"kernel_rest_{o}", 1.0 - one.weight)], f"kernel_factor_{o}")
+            r = self.node("ReduceProd", [k, self.hold("kernel_axis", np.array([2]))], f"kernel_r_{o}", {"keepdims": 0})
+            dual = self.hold(f"kernel_dual_{o}", one.dual[:, None])
+            bias = self.hold(f"kernel_constant_{o}", np.zeros(1) if moving else level[o - 1 : o])
+            single = len(form.outputs) == 1 and not moving
+            parts.append(self.node("Gemm", [r, dual, bias], output if single else f"kernel_y_{o}"))
+        if len(parts) > 1:
+            parts = [self.node("Concat", parts, "kernel_y" if moving else output, {"axis": 1})]
+        if moving:
+            self.polynomial(trend, x, "trend")
+            self.node("Add", [parts[0], "trend"], output)
+
+    def _correlation(self, family: str, a: str, name: str) -> str:
+        """Append k(a); the patterns are recognised by rt_runtime/bundle/correlations.py."""
+        one = self.hold("kernel_one", np.ones(1))
+        if family == "linear":
+            left = self.node("Sub", [one, a], f"{name}_left")
+            return self.node("Max", [left, self.hold("kernel_zero", np.zeros(1))], f"{name}_k")
+        if family == "gaussian":
+            square = self.node("Mul", [a, a], f"{name}_square")
+            half = self.node("Mul", [square, self.hold("kernel_minus_half", np.array([-0.5]))], f"{name}_exponent")
+            return self.node("Exp", [half], f"{name}_k")
+        decay = self.node("Exp", [self.node("Neg", [a], f"{name}_minus")], f"{name}_decay")
+        if family == "exponential":
+            return decay
+        if family == "matern52":
+            inner = self.node("Mul", [a, self.hold("kernel_third", np.array([1.0 / 3.0]))], f"{name}_third")
+            inner = self.node("Add", [inner, one], f"{name}_inner")
+            front = self.node("Mul", [a, inner], f"{name}_rising")
+        else:
+            front = a
+        return self.node("Mul", [decay, self.node("Add", [front, one], f"{name}_front")], f"{name}_k")
+
+    def _standard(self, form: Polynomial, x: str, prefix: str = "") -> str:
+        """Append z = (x - location) / scale, of ln x where the form says so."""
+        if np.any(form.logarithm):
+            tiny = self.hold(f"{prefix}tiny", np.array([TINY[self.dtype.name]]))
+            logs = self.node("Log", [self.node("Max", [x, tiny], f"{prefix}positive")], f"{prefix}logarithms")
+            where = [self.flags(f"{prefix}logarithm", form.logarithm), logs, x]
+            x = self.node("Where", where, f"{prefix}plain_or_logarithm")
+        z = self.node("Sub", [x, self.hold(f"{prefix}location", form.location)], f"{prefix}centred")
+        return self.node("Div", [z, self.hold(f"{prefix}scale", form.scale)], f"{prefix}standard")
+
+    def gate(self, gate: Gate, inputs: tuple[Port, ...], step: Step) -> None:
         """Ask the map with u_j raised to span, and multiply it by the share of the gate."""
         column = gate.column(inputs)
         lower = np.full(len(inputs), -np.inf)
@@ -135,22 +195,52 @@ class _Graph:
         return self.node("Min", [c, self.hold("gate_open", np.ones(1))], "gate")
 
     def recursion(self, form: Recursion, whole: Form) -> None:
-        """Wrap the map in clipping, let its outputs through the gate if any, and shift the state by one Gather."""
-        x = self.node("Concat", ["u", "state"], "x", {"axis": 1})
+        """Operators, then the map between its clips, its gate if any, and the next state by one Gather."""
+        past_u, past_z = form.past
+        here, moved = ["u", "state"], list[str]()
+        if form.front.table.size:
+            n_u = len(whole.inputs)
+            lower, upper = (self.hold(f"signal_{side}", b[:n_u]) for side, b in zip(SIDES, form.domain, strict=True))
+            inside = self.node("Min", [self.node("Max", ["u", lower], "u_above"), upper], "u_inside")
+            first = past_u + past_z
+            phi, moved = operators(self, form.front, inside, "state", first)
+            before = [self.part("state", 0, past_u, "past_u")] if past_u else []
+            here = ["u", *before, *phi, *([self.part("state", past_u, first, "past_z")] if past_z else [])]
+        x = self.node("Concat", here, "x", {"axis": 1})
         inside = self.node("Max", [x, self.hold("domain_lower", form.domain[0])], "x_above")
         inside = self.node("Min", [inside, self.hold("domain_upper", form.domain[1])], "x_inside")
-        self.step(whole.step, inside, "y_free")
+        self.step(whole.step, inside, "z_free")
+        free = "z_free"
+        if form.slope is not None:
+            seen = self.part("x_inside", 0, len(whole.inputs), "u_held")
+            excess = self.node("Sub", ["u", seen], "u_excess")
+            free = self.node("Gemm", [excess, self.hold("slope", form.slope), free], "z_tangent", {"transB": 1})
+        every = len(form.outputs) == form.responses
+        name = "y" if every else "z"
         gate = whole.gate
-        y = self.node("Max", ["y_free", self.hold("bounds_lower", form.bounds[0])], "y_above")
-        y = self.node("Min", [y, self.hold("bounds_upper", form.bounds[1])], "y" if gate is None else "y_inside")
+        z = self.node("Max", [free, self.hold("bounds_lower", form.bounds[0])], "z_above")
+        z = self.node("Min", [z, self.hold("bounds_upper", form.bounds[1])], name if gate is None else "z_inside")
         if gate is not None:
-            gated = gate.gated(whole.outputs)
+            gated = gate.gated(form.outputs)
             c = self.share(gate, gate.column(whole.regressors), x)
-            faded = self.node("Mul", [y, c], "y" if gated.all() else "y_gated")
-            if not gated.all():
-                self.node("Where", [self.flags("gate_outputs", gated), faded, y], "y")
-        everything = self.node("Concat", [x, "y"], "x_and_y", {"axis": 1})
-        self.node("Gather", [everything, self.hold("shift", form.shift)], "state_next", {"axis": 1})
+            faded = self.node("Mul", [z, c], name if gated.all() else "z_gated")
+            z = faded if gated.all() else self.node("Where", [self.flags("gate_outputs", gated), faded, z], name)
+        if not every:
+            self.part(z, 0, form.responses, "y")
+        n_u, n_state, n_z = len(whole.inputs), len(form.states), len(form.outputs)
+        everything = self.node("Concat", ["u", "state", z, *moved], "everything", {"axis": 1})
+        now, last = np.arange(n_u), n_u + np.arange(n_state)
+        following = [
+            np.concatenate([now, last])[:past_u],
+            np.concatenate([n_u + n_state + np.arange(n_z), last[past_u:]])[:past_z],
+            n_u + n_state + n_z + np.arange(n_state - past_u - past_z),
+        ]
+        shift = self.hold("shift", np.concatenate(following).astype(np.int64))
+        self.node("Gather", [everything, shift], "state_next", {"axis": 1})
+
+    def part(self, x: str, start: int, end: int, output: str) -> str:
+        """Append columns start to end of x."""
+        return self.node("Gather", [x, self.hold(f"{output}_columns", np.arange(start, end))], output, {"axis": 1})
 
 
 def linear_factors(form: Polynomial, pairs: list[tuple[int, int]]) -> tuple[Array, Array]:
@@ -209,10 +299,11 @@ def metadata(form: Form, precision: str) -> dict[str, str]:
     }
     if form.recursion is not None:
         facts |= {
-            "dt": form.recursion.dt,
+            "dt": form.dt,
             "memory": {
                 "input_lags": form.recursion.input_lags,
                 "output_lags": form.recursion.output_lags,
+                "operators": [operator.plain() for operator in form.recursion.front.operators],
                 "initial": form.recursion.initial.tolist(),
             },
         }
@@ -226,7 +317,7 @@ def onnx_model(form: Form, precision: str = "float64") -> Any:
     import onnx
     from onnx import TensorProto, helper, numpy_helper
 
-    graph = _Graph(precision)
+    graph = Graph(precision)
     if form.recursion is not None:
         graph.recursion(form.recursion, form)
     elif form.gate is not None:
@@ -242,7 +333,7 @@ def onnx_model(form: Form, precision: str = "float64") -> Any:
     inputs = [tensor("u", len(form.inputs), form.inputs)]
     outputs = [tensor("y", len(form.outputs), form.outputs)]
     if form.recursion is not None:
-        memory = form.regressors[len(form.inputs) :]
+        memory = form.recursion.states
         inputs.append(tensor("state", len(memory), memory))
         outputs.append(tensor("state_next", len(memory), memory))
     initializers = [numpy_helper.from_array(array, name) for name, array in graph.arrays.items()]

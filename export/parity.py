@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from export.c_golden import TOLERANCE as C_TOLERANCE
-from export.compiler import find_compiler
+from export.c.compiler import find_compiler
+from export.c.golden import tolerance_of
 from export.engines import CEngine, OnnxEngine
-from export.fmu_host import FmuHost
-from mor.memory import Memory
-from mor.reduced import Array, ReducedModel
-from rt_runtime.bundle import Bundle, BundleModel, difference
+from export.fmu.host import FmuHost
+from export.forms import written_map
+from mor.reduced.base import Array, ReducedModel
+from rt_runtime.bundle.read import Bundle, BundleModel, difference
+from rt_runtime.bundle.rom import Rom
 from rt_runtime.errors import BundleError, ConfigError
-from rt_runtime.rom import Rom
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,11 @@ class Parity:
 
     `rows`: single evaluations, `run`: the free run; None where it does not apply. An engine that could not be asked has
     both None and the reason in `note`.
+
+    Parameters
+    ----------
+    tolerance
+        Largest difference that passes.
     """
 
     model: str
@@ -60,7 +65,7 @@ def verify(bundle: Bundle, models: Mapping[str, ReducedModel] | None = None) -> 
     results = []
     for name, model in bundle.models.items():
         if models is not None:
-            results.append(_numpy(model, models[name]))
+            results.append(_numpy(model, written_map(models[name])))
         results += [_onnxruntime(model), _runtime(model)]
         results.append(_c(bundle, model))
         results += [_fmu(bundle, model, file) for file in model.description["fmu"]]
@@ -78,13 +83,15 @@ def _compare(model: BundleModel, engine: str, tolerance: float, rows: Answer | N
 
 
 def _same_algorithm(model: BundleModel) -> float:
-    return C_TOLERANCE if model.precision == "float64" else model.tolerance
+    return tolerance_of(model.description["kind"]) if model.precision == "float64" else model.tolerance
 
 
 def _numpy(model: BundleModel, source: ReducedModel) -> Parity:
-    if isinstance(source, Memory):
-        return _compare(model, "numpy", C_TOLERANCE, source.predict, source.rollout)
-    return _compare(model, "numpy", C_TOLERANCE, source.predict, source.predict)
+    def rows(X: Array) -> Array:
+        n_u = len(source.inputs)
+        return source.advance(X[:, :n_u], X[:, n_u:])[0]
+
+    return _compare(model, "numpy", tolerance_of(source.kind), rows, source.rollout)
 
 
 def _onnxruntime(model: BundleModel) -> Parity:

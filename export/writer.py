@@ -8,7 +8,7 @@ import platform
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -16,22 +16,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from export.c_golden import TOLERANCE as C_TOLERANCE
-from export.c_golden import c_main
-from export.c_source import c_header, c_source
+from export.c.golden import c_main, tolerance_of
+from export.c.mex import mex_source
+from export.c.model import c_model
+from export.c.source import c_header, c_source
 from export.engines import OnnxEngine, golden_difference
-from export.fmu import fmu_file
-from export.forms import Form, form_of
+from export.fmu.writer import fmu_file
+from export.forms import Form, form_of, written_map
 from export.golden import golden_file, golden_vectors
 from export.names import check_names
 from export.onnx_graph import PRECISIONS, onnx_model
-from mor.reduced import ReducedModel, as_domain
-from rt_runtime.bundle import FORMAT, Bundle, read_bundle
-from rt_runtime.bundle_files import DESCRIPTION, description_hash, open_bundle, read_description, sha256
+from mor.reduced.base import ReducedModel, as_domain
+from rt_runtime.bundle.checks import TOLERANCES, largest_tolerance
+from rt_runtime.bundle.files import DESCRIPTION, SIGNATURE, description_hash, open_bundle, read_description, sha256
+from rt_runtime.bundle.read import FORMAT, Bundle, read_bundle
 from rt_runtime.errors import BundleError, ConfigError
 
 TARGETS = ("onnx", "c", "fmu", "fmu3")
-TOLERANCE = 1e-9
 Domain = tuple[ArrayLike, ArrayLike]
 
 
@@ -58,6 +59,9 @@ def write(
 ) -> Bundle:
     """Write `model` (or {name: model}) to `folder` as a bundle and return the bundle as read back and checked.
 
+    Of a lambda model (`Glam`) the expansion is written: outputs l1, ln l2, l3, l4 of each response. Its quantiles are a
+    closed form of them: NAME_quantile in the C header, `mor.substructures.quantile_part` in a loop.
+
     targets: "onnx" (always written), "c" (C99 source), "fmu" (FMI 2.0 co-simulation), "fmu3" (FMI 3.0).
     precision: "float64", or "float32" with the error it makes stated in the bundle.
     domain: (lower, upper) of the inputs, for a model that has no finite domain of its own.
@@ -76,8 +80,9 @@ def write(
         box = (domain.get(key) if isinstance(domain, Mapping) else domain) if domain is not None else None
         results = (validation or {}).get(key, {}) if by_name else (validation or {})
         bounds = None if box is None else as_domain(*box, one.inputs)
-        form = form_of(one, key, bounds)
-        written = _write_model(one, form, tuple(targets), precision, seed)
+        step = written_map(one)
+        form = replace(form_of(step, key, bounds), law=step is not one)
+        written = _write_model(step, form, tuple(targets), precision, seed)
         twice = {a.casefold() for a in files} & {b.casefold() for b in written.files}
         if twice:
             raise ConfigError(f"Names of models must give different files, got {sorted(twice)[0]} twice; rename one.")
@@ -114,21 +119,28 @@ def _write_model(model: ReducedModel, form: Form, targets: tuple[str, ...], prec
     initial = None if form.recursion is None else form.recursion.initial
     engine = OnnxEngine(content, initial)
     error = golden_difference(golden, engine.rows, engine.run)
-    if precision == "float64" and not error <= TOLERANCE:
+    most = largest_tolerance(form.kind, precision)
+    if precision == "float64" and not error <= most:
         raise ConfigError(
-            f"ONNX graph of model '{form.name}' must repeat the model to {TOLERANCE:g}, got a relative difference of "
+            f"ONNX graph of model '{form.name}' must repeat the model to {most:g}, got a relative difference of "
             f"{error:.2g}; its polynomials are too large in the domain, fit it on a smaller one."
         )
     if not np.isfinite(error):
         raise ConfigError(f"Model '{form.name}' must stay finite in {precision}; use precision='float64'.")
+    if precision == "float32" and not 10.0 * error <= TOLERANCES[precision]:
+        raise ConfigError(
+            f"Model '{form.name}' must be repeated to {TOLERANCES[precision] / 10:g} in {precision}, got a relative "
+            f"difference of {error:.2g}; use precision='float64'."
+        )
     files = {f"{form.name}.onnx": content, f"{form.name}.golden.npz": golden_file(golden)}
     entry = _entry(form, precision, error)
-    tolerance = C_TOLERANCE if precision == "float64" else entry["tolerance"]
+    tolerance = tolerance_of(form.kind) if precision == "float64" else entry["tolerance"]
     if "c" in targets:
         c_files = {
             f"c/{form.name}.h": c_header(form, precision),
             f"c/{form.name}.c": c_source(form, precision),
             f"c/{form.name}_main.c": c_main(form, golden, precision, tolerance),
+            f"c/{form.name}_mex.c": mex_source(c_model(form, precision)),
         }
         entry["c"] = list(c_files)
         files |= {name: text.encode() for name, text in c_files.items()}
@@ -144,22 +156,22 @@ def _write_model(model: ReducedModel, form: Form, targets: tuple[str, ...], prec
 def _entry(form: Form, precision: str, error: float) -> dict[str, Any]:
     """Return the description of one model for bundle.json."""
     lower, upper = form.domain
-    columns = [
-        {"name": p.name, "unit": p.unit, "domain": [float(a), float(b)]}
-        for p, a, b in zip(form.regressors, lower, upper, strict=True)
-    ]
-    n = len(form.inputs)
-    memory, dt = None, None
+    memory = None
     outputs: list[dict[str, Any]] = [{"name": p.name, "unit": p.unit, "bounds": None} for p in form.outputs]
     if form.recursion is not None:
-        dt = form.recursion.dt
+        meant = zip(form.recursion.states, form.recursion.meaning, *form.recursion.state_domain, strict=True)
         memory = {
             "input_lags": form.recursion.input_lags,
             "output_lags": form.recursion.output_lags,
-            "state": columns[n:],
+            "operators": [operator.plain() for operator in form.recursion.front.operators],
+            "state": [
+                {"name": p.name, "unit": p.unit, "domain": [float(a), float(b)], "meaning": text}
+                for p, text, a, b in meant
+            ],
             "initial": form.recursion.initial.tolist(),
+            "outside": form.recursion.outside_rule,
         }
-        for output, low, high in zip(outputs, *form.recursion.bounds, strict=True):
+        for output, low, high in zip(outputs, *form.recursion.bounds, strict=False):
             output["bounds"] = [float(low), float(high)]
     single = precision == "float32"
     return {
@@ -167,14 +179,17 @@ def _entry(form: Form, precision: str, error: float) -> dict[str, Any]:
         "kind": form.kind,
         "precision": precision,
         "precision_error": float(error) if single else 0.0,
-        "tolerance": max(10.0 * float(error), 1e-6) if single else TOLERANCE,
+        "tolerance": max(10.0 * float(error), 1e-6) if single else largest_tolerance(form.kind, precision),
         "onnx": f"{form.name}.onnx",
         "golden": f"{form.name}.golden.npz",
         "c": [],
         "fmu": [],
-        "inputs": columns[:n],
+        "inputs": [
+            {"name": p.name, "unit": p.unit, "domain": [float(a), float(b)]}
+            for p, a, b in zip(form.inputs, lower, upper, strict=True)
+        ],
         "outputs": outputs,
-        "dt": dt,
+        "dt": form.dt,
         "memory": memory,
         "multiply_adds": form.cost,
         "skipped": [],
@@ -215,10 +230,10 @@ def _check_folder(target: Path, overwrite: bool) -> None:
         raise ConfigError(f"Folder '{target}' already holds a bundle; choose another folder or give overwrite=True.")
     try:
         with open_bundle(target) as files:
-            listed = read_description(files).get("files")
+            listed = read_description(files)[0].get("files")
     except BundleError:
         listed = None
-    strangers = there - set(listed if isinstance(listed, dict) else ()) - {DESCRIPTION}
+    strangers = there - set(listed if isinstance(listed, dict) else ()) - {DESCRIPTION, SIGNATURE}
     if strangers:
         raise ConfigError(
             f"Folder '{target}' holds files that are not the bundle's ({sorted(strangers)[0]}); "

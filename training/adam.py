@@ -185,7 +185,7 @@ def run_adam(
         loggers = [CSVLogger(place, name="", version=""), TensorBoardLogger(place, name="", version="")]
         last = folder / "last.ckpt"
         begun = last if resume and last.exists() else None
-    with _quiet():
+    with quiet():
         trainer = L.Trainer(
             max_epochs=config.iterations,
             max_time=None if deadline is None else timedelta(seconds=max(deadline - time.perf_counter(), 1e-3)),
@@ -216,7 +216,7 @@ def _activation(name: str) -> torch.nn.Module:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Silence what Lightning says about accelerators and loader workers: neither concerns a network this small."""
     import logging
 

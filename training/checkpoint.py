@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rt_runtime.errors import ConfigError
-from rt_runtime.files import write_file
+from rt_runtime.files import read_json, reading, write_file
 from training.levenberg import State
 
 
@@ -20,7 +20,7 @@ def claim(folder: Path, settings: dict[str, Any], *, resume: bool) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "fit.json"
     if resume and file.exists():
-        begun = json.loads(file.read_text())
+        begun = read_json(file, f"Settings {file} of a fit", "delete the folder or use another one")
         changed = sorted(k for k in settings.keys() | begun.keys() if settings.get(k) != begun.get(k))
         if changed:
             raise ConfigError(
@@ -44,9 +44,5 @@ def save_state(path: Path, state: State) -> None:
 
 def load_state(path: Path) -> State:
     """Read a state written by `save_state`."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            values = {name: file[name] if name == "theta" else file[name].item() for name in file.files}
-        return State(**values)
-    except (OSError, ValueError, TypeError, EOFError) as error:
-        raise ConfigError(f"Checkpoint '{path}' must be written by a fit, got: {error}; delete it.") from None
+    with reading(f"Checkpoint '{path}'", "delete it, or the folder"), np.load(path, allow_pickle=False) as file:
+        return State(**{name: file[name] if name == "theta" else file[name].item() for name in file.files})

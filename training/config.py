@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from mor.ffnn import ACTIVATIONS
+from mor.reduced.ffnn import ACTIVATIONS
 from rt_runtime.errors import ConfigError
 
 TRAINERS = ("lm", "adam")
@@ -20,6 +20,13 @@ class FfnnConfig:
     different seeds are made and the best on the validation data is kept. `iterations`: at most so many steps (lm) or
     epochs (adam) a restart. `seconds`: wall time of the whole fit, None for no limit. `bayesian=False` leaves the
     regularisation out. `learning_rate`, `batch` and `patience` (epochs without progress) are for adam alone.
+
+    Parameters
+    ----------
+    activation
+        Activation of the hidden layers.
+    seed
+        Seed of the first start.
     """
 
     hidden: tuple[int, ...] = (10,)

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mor.ffnn import Ffnn
-from mor.gate import Gate
+from mor.reduced.ffnn import Ffnn
+from mor.reduced.gate import Gate
 from rt_runtime.errors import ConfigError
 from training import levenberg
 from training.checkpoint import claim, load_state, save_state
@@ -93,6 +93,13 @@ def fit_ffnn(
     then the network is fitted to, and judged by, the rows where the gate is open.
     `folder` takes checkpoints and logs (restart_<k>/metrics.csv, TensorBoard events); `resume=True` goes on with a fit
     that was interrupted there, to the same bits as if it never had been. The facts of the fit are in `Ffnn.origin`.
+
+    Parameters
+    ----------
+    config
+        Settings; the defaults of `FfnnConfig` when left out.
+    progress
+        Show a line that follows the fit.
     """
     config = config or FfnnConfig()
     if valid is None and config.trainer == "adam":

@@ -18,8 +18,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mor.dataset import Dataset
-from mor.history import History, split_runs
+from mor.data.dataset import Dataset
+from mor.reduced.history import MemorySpec, split_runs
 from training.network import Layout
 from training.scaled import Scaled, to_unit
 
@@ -125,14 +125,14 @@ class Recursion:
     s' = shift s + drive t + outer u + offset, s = (y lags, z), u = (u, u lags).
     """
 
-    history: History
+    history: MemorySpec
     data: Scaled
 
     @cached_property
     def matrices(self) -> tuple[Array, Array, Array, Array]:
         """Return shift, drive, outer and offset."""
         h = self.history
-        n_u = len(h.signals) * (1 + h.input_lags)
+        n_u = h.n_exogenous
         n_y, n_t = len(h.outputs), len(h.targets)
         n_lag = n_y * h.output_lags
         n_s = n_lag + len(h.filters)
@@ -190,13 +190,15 @@ class Recursion:
         phi, target = [], []
         for i, run in enumerate(runs):
             starts = rng.integers(0, room[i], int(np.sum(owner == i)))
+            if len(starts) == 0:  # no segment was drawn from this run
+                continue
             at = (starts[:, None] + np.arange(steps)).ravel()
             X, T = h.rows(run.X, run.Y, at)
             phi.append(X.reshape(len(starts), steps, -1))
             target.append(T.reshape(len(starts), steps, -1))
         features = np.moveaxis(to_unit(np.concatenate(phi), *self.data.domain), 1, 0)
         targets = np.moveaxis(to_unit(np.concatenate(target), *self.data.range), 1, 0)
-        n_u = len(h.signals) * (1 + h.input_lags)
+        n_u = h.n_exogenous
         return FreeRun(
             layout, np.ascontiguousarray(features[:, :, :n_u]), np.ascontiguousarray(targets),
             np.ascontiguousarray(features[0, :, n_u:]), *self.matrices, self.gate,

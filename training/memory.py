@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mor.dataset import Dataset
-from mor.ffnn import Ffnn
-from mor.history import History
-from mor.memory import Memory, regressor_ports
-from mor.memory_limits import Limits, distinct, free_run_error, memory_limits
+from mor.data.dataset import Dataset
+from mor.reduced.ffnn import Ffnn
+from mor.reduced.history import MemorySpec
+from mor.reduced.memory import MemoryModel, regressor_ports
+from mor.reduced.ranges import Limits, distinct, edge_slope, free_run_error, memory_limits
 from rt_runtime.errors import ConfigError
 from training.checkpoint import claim
 from training.config import FfnnConfig
 from training.fit import fit_ffnn, run_levenberg
 from training.freerun import Recursion
 from training.network import Layout
+from training.operators import LearnedOperators, learns, with_numbers
 from training.progress import bar
 from training.scaled import scale
 
@@ -60,28 +62,38 @@ class MemoryConfig:
 def fit_ffnn_memory(
     train: Dataset,
     valid: Dataset,
-    history: History,
+    history: MemorySpec,
     config: MemoryConfig | None = None,
     *,
     domain: tuple[ArrayLike, ArrayLike] | None = None,
     bounds: tuple[ArrayLike, ArrayLike] | None = None,
+    outside_rule: str = "clip",
     folder: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: bool = False,
-) -> Memory:
+) -> MemoryModel:
     """Fit a network that remembers `history` to trajectories and return it finished.
 
     `train` and `valid` hold whole trajectories (`run`), sampled every `history.dt` and starting from rest. `domain` =
     (lower, upper) of the signals (default: their extent in `train`); `bounds` of the outputs (default: their extent
-    with a margin of 5 %), kept in free run whatever comes in. The better of the one-step and the free-run fit on the
-    free runs of `valid` comes back.
+    with a margin of 5 %), kept in free run whatever comes in. Numbers of operators that are to be learned move together
+    with the weights once those are fitted. The better of the one-step and the free-run fit on the free runs of `valid`
+    comes back. `outside_rule` as in `MemoryModel`; the slope of "tangent" is that of the training data at their edge,
+    and the bounds get a margin of 50 % then.
+
+    Parameters
+    ----------
+    config
+        Settings; the defaults of `MemoryConfig` when left out.
+    folder, resume, progress
+        As in `fit_ffnn`.
     """
     config = config or MemoryConfig()
-    history.check(train)
+    history = history.resolved(train)
     history.check(valid)
     history.check_opens()
     seed = config.network.seed
-    limits = memory_limits(history, train, domain, bounds)
+    limits = memory_limits(history, train, domain, bounds, 0.5 if outside_rule == "tangent" else 0.05)
     rows = distinct(history.table(train, rows=config.rows, seed=seed))
     check = distinct(history.table(valid, rows=config.rows, seed=seed + 1), besides=rows)
     place = None if folder is None else Path(folder)
@@ -93,12 +105,42 @@ def fit_ffnn_memory(
     layout = data.layout(config.network.hidden, config.network.activation)
     theta = np.concatenate([part for W, b in zip(net.weights, net.biases, strict=True) for part in (W.ravel(), b)])
     recursion = Recursion(history, data)
-    first = _assemble(recursion, layout, theta, limits, net.origin)
+    finish = partial(_finished, train=train, outside_rule=outside_rule)
+    first = finish(_assemble(recursion, layout, theta, limits, net.origin))
+    if learns(history) and not history.feedback and config.iterations > 0:
+        learned, refined = _learned(train, recursion, layout, theta, config, progress)
+        origin = {**net.origin, "learned_operators": True}
+        second = finish(_assemble(Recursion(learned, data), layout, refined, limits, origin))
+        return min((first, second), key=lambda model: free_run_error(model, valid))
     if not history.feedback or config.iterations == 0:
         return first
     refined = _free_run(train, recursion, layout, theta, config, place, resume, progress)
-    second = _assemble(recursion, layout, refined, limits, {**net.origin, "free_run": True})
+    second = finish(_assemble(recursion, layout, refined, limits, {**net.origin, "free_run": True}))
     return min((first, second), key=lambda model: free_run_error(model, valid))
+
+
+def _finished(model: MemoryModel, *, train: Dataset, outside_rule: str) -> MemoryModel:
+    """Return the model with its behaviour outside the domain of the signals."""
+    if outside_rule != "tangent":
+        return replace(model, outside_rule=outside_rule)
+    slope = np.zeros((len(model.step.outputs), len(model.inputs)))
+    slope[: len(model.outputs)] = edge_slope(train, len(model.outputs), model.domain)
+    return replace(model, outside_rule=outside_rule, slope=slope)
+
+
+def _learned(
+    train: Dataset, recursion: Recursion, layout: Layout, theta: Array, config: MemoryConfig, progress: bool
+) -> tuple[MemorySpec, Array]:
+    """Move weights and numbers of operators together; return the memory with its new numbers and the weights."""
+    chosen = recursion.history.draw(train, rows=config.rows, seed=config.network.seed)
+    problem = LearnedOperators(recursion.history, layout, train, chosen, recursion.data)
+    start = np.concatenate([theta, np.zeros(problem.n_learned)])
+    settings = replace(config.network, iterations=config.iterations)
+    deadline = None if config.network.seconds is None else time.perf_counter() + config.network.seconds
+    with bar(progress, config.iterations, "learn operators") as update:
+        state = run_levenberg(problem, start, settings, None, deadline, None, False, update)
+    weights, rho = np.split(state.theta, [layout.size])
+    return with_numbers(recursion.history, rho), weights
 
 
 def _free_run(
@@ -111,9 +153,7 @@ def _free_run(
     resume: bool,
     progress: bool,
 ) -> Array:
-    problem = recursion.segments(
-        train, layout, horizon=config.horizon, count=config.segments, seed=config.network.seed
-    )
+    problem = recursion.segments(train, layout, horizon=config.horizon, count=config.segments, seed=config.network.seed)
     settings = FfnnConfig(
         hidden=config.network.hidden, activation=config.network.activation, iterations=config.iterations,
         bayesian=config.network.bayesian,
@@ -134,16 +174,16 @@ def _free_run(
         return run_levenberg(problem, theta, settings, None, deadline, place, resume, update).theta
 
 
-def _assemble(
-    recursion: Recursion, layout: Layout, theta: Array, limits: Limits, origin: Any
-) -> Memory:
+def _assemble(recursion: Recursion, layout: Layout, theta: Array, limits: Limits, origin: Any) -> MemoryModel:
     """Write network and filters as one one-step map: the filters are linear rows through the direct path."""
     history, data = recursion.history, recursion.data
     weights, biases = (list(part) for part in layout.unpack(theta))
     shift, drive, outer, offset = recursion.matrices
     n_y, n_z, n_lag = len(history.outputs), len(history.filters), len(history.outputs) * history.output_lags
-    n_now = len(history.signals) * (1 + history.input_lags)
-    inputs = regressor_ports(history.signals, (*history.outputs, *history.states), history.input_lags, history.lags)
+    n_now = history.n_exogenous
+    inputs = regressor_ports(
+        history.signals, (*history.outputs, *history.states), history.input_lags, history.lags, history.front.features
+    )
     at = [[p.name for p in inputs].index(p.name) for p in history.features]
 
     def spread(rows: Array) -> Array:
@@ -167,7 +207,7 @@ def _assemble(
         (np.concatenate([data.range[0][:n_y], z_range[0]]), np.concatenate([data.range[1][:n_y], z_range[1]])),
         layout.activation, skip, origin,
     )  # fmt: skip
-    return Memory.around(
+    return MemoryModel.around(
         step, history.signals, dt=history.dt, input_lags=history.input_lags, output_lags=history.lags,
-        bounds=limits.outputs, gate=history.memory_gate,
+        bounds=limits.outputs, responses=n_y, operators=history.operators, gate=history.memory_gate,
     )  # fmt: skip

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mor.ffnn import ACTIVATIONS
+from mor.reduced.ffnn import ACTIVATIONS
 from rt_runtime.errors import ConfigError
 
 Array = NDArray[np.float64]

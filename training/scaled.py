@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
+import logging
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mor.dataset import Dataset
-from mor.ffnn import Ffnn
-from mor.gate import Gate
-from mor.ports import Port
+from mor.data.dataset import Dataset
+from mor.data.ports import Port
+from mor.reduced.ffnn import Ffnn
+from mor.reduced.gate import Gate
 from rt_runtime.errors import ConfigError
 from training.network import Layout
+
+_LOG = logging.getLogger("training")
 
 Array = NDArray[np.float64]
 
@@ -183,12 +185,11 @@ def _problems(train: Samples, valid: Samples | None) -> list[str]:
 def _warn(X: Array, X_valid: Array | None) -> None:
     rows = {row.tobytes() for row in np.ascontiguousarray(X)}
     if len(rows) < len(X):
-        warnings.warn(f"training data repeat {len(X) - len(rows)} of {len(X)} rows.", stacklevel=4)
+        _LOG.warning(f"Training data repeat {len(X) - len(rows)} of {len(X)} rows.")
     if X_valid is not None:
         shared = sum(row.tobytes() in rows for row in np.ascontiguousarray(X_valid))
         if shared:
-            warnings.warn(
-                f"validation data share {shared} of {len(X_valid)} rows with the training data: "
-                "the validation error will look better than it is.",
-                stacklevel=4,
+            _LOG.warning(
+                f"Validation data share {shared} of {len(X_valid)} rows with the training data; "
+                "the validation error will look better than it is."
             )

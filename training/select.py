@@ -5,34 +5,24 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
 
 from numpy.typing import ArrayLike
 
-from mor.dataset import Dataset
-from mor.ffnn import Ffnn
-from mor.gate import Gate
-from mor.history import History
-from mor.memory import Memory
-from mor.memory_limits import free_run_error
+from mor.data.dataset import Dataset
+from mor.reduced.ffnn import Ffnn
+from mor.reduced.gate import Gate
+from mor.reduced.history import MemorySpec
+from mor.reduced.memory import MemoryModel
+from mor.reduced.ranges import free_run_error
+from mor.reduced.selection import Selection, best_of
 from rt_runtime.errors import ConfigError
 from training.config import FfnnConfig
 from training.fit import fit_ffnn
 from training.memory import MemoryConfig, fit_ffnn_memory
 from training.progress import bar
 from training.scaled import Samples
-
-Model = TypeVar("Model", Ffnn, Memory)
-
-
-@dataclass(frozen=True)
-class Selection(Generic[Model]):
-    """The best model and the results table: one row of plain values a candidate, `chosen` marks the best."""
-
-    model: Model
-    table: list[dict[str, Any]]
 
 
 def select_ffnn(
@@ -53,6 +43,13 @@ def select_ffnn(
 
     The error is the mean squared error of outputs scaled to [-1, 1]. All else is taken from `config`; `gate` as in
     `fit_ffnn`; `folder` gets one subfolder a candidate.
+
+    Parameters
+    ----------
+    train, valid, domain
+        As in `fit_ffnn`.
+    resume, progress
+        Go on with an interrupted search; show a line that follows it.
     """
     base = config or FfnnConfig()
     candidates = [
@@ -86,13 +83,13 @@ def select_ffnn(
                     "seconds": time.perf_counter() - began,
                 }
             )
-    return _best(models, table, "valid_mse")
+    return best_of(models, table, "valid_mse")
 
 
 def select_history(
     train: Dataset,
     valid: Dataset,
-    histories: Sequence[History],
+    histories: Sequence[MemorySpec],
     config: MemoryConfig | None = None,
     *,
     domain: tuple[ArrayLike, ArrayLike] | None = None,
@@ -100,8 +97,18 @@ def select_history(
     folder: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: bool = False,
-) -> Selection[Memory]:
-    """Fit one network a history (lags, filters, time constants); the smallest free-run error on `valid` wins."""
+) -> Selection[MemoryModel]:
+    """Fit one network a history (lags, filters, time constants); the smallest free-run error on `valid` wins.
+
+    Parameters
+    ----------
+    train, config, domain, bounds
+        As in `fit_ffnn_memory`.
+    histories
+        The candidates.
+    folder, resume, progress
+        As in `fit_ffnn`.
+    """
     if not histories:
         raise ConfigError("histories of select_history must name at least one, got none.")
     models, table = [], []
@@ -125,9 +132,4 @@ def select_history(
                     "seconds": time.perf_counter() - began,
                 }
             )
-    return _best(models, table, "free_run_nrmse")
-
-
-def _best(models: Sequence[Model], table: list[dict[str, Any]], score: str) -> Selection[Model]:
-    best = min(range(len(table)), key=lambda i: (table[i][score], i))
-    return Selection(models[best], [{**row, "chosen": i == best} for i, row in enumerate(table)])
+    return best_of(models, table, "free_run_nrmse")

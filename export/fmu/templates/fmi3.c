@@ -24,6 +24,12 @@ static fmi3Status refuse(const Instance *instance, const char *text)
     return fmi3Error;
 }
 
+static fmi3Status discard(const Instance *instance)
+{
+    say(instance, fmi3Discard, "logStatusDiscard", MODEL_OUTPUT_TEXT);
+    return fmi3Discard;
+}
+
 /* Go from one phase to the next, or refuse. */
 static fmi3Status move(fmi3Instance c, int from, int to)
 {
@@ -88,11 +94,14 @@ FMI3_API void fmi3FreeInstance(fmi3Instance c)
 FMI3_API fmi3Status fmi3EnterInitializationMode(fmi3Instance c, fmi3Boolean has_tolerance, fmi3Float64 tolerance,
                                                 fmi3Float64 start, fmi3Boolean has_stop, fmi3Float64 stop)
 {
-    const fmi3Status status = move(c, PHASE_MADE, PHASE_INITIALISING);
+    fmi3Status status;
     (void)has_tolerance;
     (void)tolerance;
     (void)has_stop;
     (void)stop;
+    if (c && !isfinite(start))
+        return refuse((Instance *)c, MODEL_START_TEXT);
+    status = move(c, PHASE_MADE, PHASE_INITIALISING);
     if (status == fmi3OK)
         ((Instance *)c)->now.time = start;
     return status;
@@ -100,10 +109,15 @@ FMI3_API fmi3Status fmi3EnterInitializationMode(fmi3Instance c, fmi3Boolean has_
 
 FMI3_API fmi3Status fmi3ExitInitializationMode(fmi3Instance c)
 {
+    Instance *instance = (Instance *)c;
     const fmi3Status status = move(c, PHASE_INITIALISING, PHASE_STEPPING);
-    if (status == fmi3OK)
-        model_evaluate(&((Instance *)c)->now);
-    return status;
+    if (status != fmi3OK)
+        return status;
+    model_evaluate(&instance->now);
+    if (model_finite(instance->now.y, MODEL_OUTPUTS))
+        return fmi3OK;
+    instance->now.phase = PHASE_INITIALISING;
+    return refuse(instance, MODEL_OUTPUT_TEXT);
 }
 
 FMI3_API fmi3Status fmi3Terminate(fmi3Instance c)
@@ -133,6 +147,9 @@ FMI3_API fmi3Status fmi3GetFloat64(fmi3Instance c, const fmi3ValueReference vr[]
     for (i = 0; i < n; ++i)
         if (!model_get(&instance->now, vr[i], &values[i]))
             return refuse(instance, "fmi3GetFloat64: unknown value reference.");
+    for (i = 0; i < n; ++i)
+        if (!isfinite(values[i]))
+            return discard(instance);
     return fmi3OK;
 }
 
@@ -254,13 +271,16 @@ FMI3_API fmi3Status fmi3DoStep(fmi3Instance c, fmi3Float64 point, fmi3Float64 h,
     steps = model_steps(h);
     if (steps == 0)
         return refuse(instance, MODEL_STEP_SIZE_TEXT);
-    if (!model_finite(&instance->now))
-        return refuse(instance, "fmi3DoStep: an input is not a finite number.");
+    if (!model_time_goes_on(&instance->now, point, h))
+        return refuse(instance, MODEL_TIME_TEXT);
+    if (!model_finite(instance->now.u, MODEL_INPUTS))
+        return refuse(instance, MODEL_INPUT_TEXT);
     if (MODEL_OUTSIDE(instance->now.u) && !instance->warned) {
         instance->warned = 1;
         say(instance, fmi3Warning, "logStatusWarning", "An input left the range the model was fitted on.");
     }
-    model_advance(&instance->now, steps, point + h);
+    if (!model_advance(&instance->now, steps, point + h))
+        return discard(instance);
     *reached = instance->now.time;
     return fmi3OK;
 }

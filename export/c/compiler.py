@@ -22,6 +22,11 @@ def find_compiler() -> str | None:
     return next((found for name in ("cc", "gcc", "clang") if (found := shutil.which(name))), None)
 
 
+def find_cross_compiler() -> str | None:
+    """Return the path of the compiler for 64-bit Windows (mingw-w64), if it is installed."""
+    return shutil.which("x86_64-w64-mingw32-gcc")
+
+
 def compile_c(
     sources: Sequence[Path],
     output: Path,
@@ -29,13 +34,14 @@ def compile_c(
     compiler: str,
     shared: bool = False,
     options: Sequence[str] = ("-O2",),
+    warnings: Sequence[str] = WARNINGS,
 ) -> Path:
-    """Compile C99 `sources` to a program (or a shared library) with every warning an error; return `output`.
+    """Compile C99 `sources` to a program (or a shared library) with `warnings` on; return `output`.
 
     Contraction of a * b + c is off, so that every host computes the same bits from the same libm.
     """
     mode = ["-shared", "-fPIC", "-fvisibility=hidden"] if shared else []
-    command = [compiler, "-std=c99", *options, "-ffp-contract=off", *WARNINGS, *mode]
+    command = [compiler, "-std=c99", *options, "-ffp-contract=off", *warnings, *mode]
     command += [*map(str, sources), "-o", str(output), "-lm"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS)

@@ -38,6 +38,12 @@ static fmi2Status refuse(const Instance *instance, const char *text)
     return fmi2Error;
 }
 
+static fmi2Status discard(const Instance *instance)
+{
+    say(instance, fmi2Discard, "logStatusDiscard", MODEL_OUTPUT_TEXT);
+    return fmi2Discard;
+}
+
 FMI2_API const char *fmi2GetTypesPlatform(void)
 {
     return fmi2TypesPlatform;
@@ -108,6 +114,8 @@ FMI2_API fmi2Status fmi2SetupExperiment(fmi2Component c, fmi2Boolean has_toleran
     (void)stop;
     if (!instance || instance->now.phase != PHASE_MADE)
         return fmi2Error;
+    if (!isfinite(start))
+        return refuse(instance, MODEL_START_TEXT);
     instance->now.time = start;
     return fmi2OK;
 }
@@ -127,6 +135,8 @@ FMI2_API fmi2Status fmi2ExitInitializationMode(fmi2Component c)
     if (!instance || instance->now.phase != PHASE_INITIALISING)
         return fmi2Error;
     model_evaluate(&instance->now);
+    if (!model_finite(instance->now.y, MODEL_OUTPUTS))
+        return refuse(instance, MODEL_OUTPUT_TEXT);
     instance->now.phase = PHASE_STEPPING;
     return fmi2OK;
 }
@@ -161,6 +171,9 @@ FMI2_API fmi2Status fmi2GetReal(fmi2Component c, const fmi2ValueReference vr[], 
     for (i = 0; i < n; ++i)
         if (!model_get(&instance->now, vr[i], &value[i]))
             return refuse(instance, "fmi2GetReal: unknown value reference.");
+    for (i = 0; i < n; ++i)
+        if (!isfinite(value[i]))
+            return discard(instance);
     return fmi2OK;
 }
 
@@ -304,14 +317,15 @@ FMI2_API fmi2Status fmi2DoStep(fmi2Component c, fmi2Real point, fmi2Real h, fmi2
     steps = model_steps(h);
     if (steps == 0)
         return refuse(instance, MODEL_STEP_SIZE_TEXT);
-    if (!model_finite(&instance->now))
-        return refuse(instance, "fmi2DoStep: an input is not a finite number.");
+    if (!model_time_goes_on(&instance->now, point, h))
+        return refuse(instance, MODEL_TIME_TEXT);
+    if (!model_finite(instance->now.u, MODEL_INPUTS))
+        return refuse(instance, MODEL_INPUT_TEXT);
     if (MODEL_OUTSIDE(instance->now.u) && !instance->warned) {
         instance->warned = 1;
         say(instance, fmi2Warning, "logStatusWarning", "An input left the range the model was fitted on.");
     }
-    model_advance(&instance->now, steps, point + h);
-    return fmi2OK;
+    return model_advance(&instance->now, steps, point + h) ? fmi2OK : discard(instance);
 }
 
 FMI2_API fmi2Status fmi2CancelStep(fmi2Component c)

@@ -45,35 +45,54 @@ static void model_evaluate(ModelSnapshot *m)
     MODEL_STEP(m->u, state, m->y);
 }
 
-static int model_finite(const ModelSnapshot *m)
+static int model_finite(const MODEL_REAL *values, int n)
 {
     int i;
-    for (i = 0; i < MODEL_INPUTS; ++i)
-        if (!isfinite(m->u[i]))
+    for (i = 0; i < n; ++i)
+        if (!isfinite(values[i]))
             return 0;
     return 1;
+}
+
+/* Whether a step may begin at `point`: a number, and not before the end of the last step (but for rounding). */
+static int model_time_goes_on(const ModelSnapshot *m, double point, double h)
+{
+    return isfinite(point) && isfinite(point + h) && point >= m->time - 1e-9 * (fabs(m->time) + fabs(h));
 }
 
 /* Number of model steps in a communication step of h seconds, 0 when there is no such number. */
 static long model_steps(double h)
 {
-#if MODEL_STATES > 0
+#if MODEL_TIMED
     const double n = h / MODEL_SECONDS, whole = floor(n + 0.5);
     if (!(whole >= 1.0 && whole <= 1e9 && fabs(n - whole) <= 1e-6 * whole))
         return 0;
     return (long)whole;
 #else
-    return h >= 0.0 ? 1 : 0;
+    return h >= 0.0 && isfinite(h) ? 1 : 0;
 #endif
 }
 
-static void model_advance(ModelSnapshot *m, long steps, double end)
+/* Make steps and return 1; 0 and everything as it was when an output or the state is not a finite number. */
+static int model_advance(ModelSnapshot *m, long steps, double end)
 {
+    const ModelSnapshot before = *m;
     long k;
-    for (k = 0; k < steps; ++k)
+    for (k = 0; k < steps; ++k) {
         MODEL_STEP(m->u, m->state, m->y);
+        if (!model_finite(m->y, MODEL_OUTPUTS) || !model_finite(m->state, MODEL_STATE_SIZE)) {
+            *m = before;
+            return 0;
+        }
+    }
     m->time = end;
+    return 1;
 }
+
+#define MODEL_TIME_TEXT "Time of a step must be a finite number that does not go back."
+#define MODEL_START_TEXT "Start time must be a finite number."
+#define MODEL_INPUT_TEXT "An input is not a finite number."
+#define MODEL_OUTPUT_TEXT "An output is not a finite number: the inputs are far outside the range of the model."
 
 /* The variable with a value reference: a place in the snapshot, or null. */
 static MODEL_REAL *model_input(ModelSnapshot *m, unsigned int reference)
@@ -103,7 +122,8 @@ static int model_is_snapshot(const void *bytes, size_t size)
         return 0;
     memcpy(&copy, bytes, sizeof copy);
     return memcmp(copy.token, MODEL_TOKEN, sizeof copy.token) == 0 && copy.phase >= PHASE_MADE &&
-           copy.phase <= PHASE_TERMINATED;
+           copy.phase <= PHASE_TERMINATED && isfinite(copy.time) && model_finite(copy.u, MODEL_INPUTS) &&
+           model_finite(copy.state, MODEL_STATE_SIZE) && model_finite(copy.y, MODEL_OUTPUTS);
 }
 
 #endif

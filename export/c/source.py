@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from export.c_text import CType, comment_text, int_array
-from export.forms import Dense, Form, Polynomial, Tree
-from export.onnx_graph import TINY
-from mor.gate import Gate
-from mor.ports import Port
+from export.c.gru import GRU, c_gru
+from export.c.kernel import KERNEL, kernel_map
+from export.c.operators import c_operators
+from export.c.quantile import c_quantile
+from export.c.text import CType, comment_text, int_array
+from export.forms import Dense, Form, Gru, Kernel, Polynomial, Recursion, Tree
+from export.onnx_operators import TINY
+from mor.data.ports import Port
+from mor.reduced.gate import Gate
 
 DENSE = """\
 /* h_0 = x, h_l = a(weights_l h_{l-1} + biases_l), y = weights_L h_{L-1} + biases_L + skip x (where there is a skip);
@@ -25,7 +29,7 @@ def c_header(form: Form, precision: str) -> str:
     t = CType(precision)
     name, upper = form.name, form.name.upper()
     n_state = 0 if form.recursion is None else form.recursion.initial.size
-    dt = "" if form.recursion is None else f"#define {upper}_DT {t.literal(form.recursion.dt)} /* s, one step */\n"
+    dt = "" if form.dt is None else f"#define {upper}_DT {t.literal(form.dt)} /* s, one step */\n"
     lower, top = form.domain
     inputs = "\n".join(
         f" *   u[{i}]  {_port(p)}, fitted on [{a:.9g}, {b:.9g}]"
@@ -41,7 +45,11 @@ def c_header(form: Form, precision: str) -> str:
     memory = (
         "Without memory: state is not used and may be a null pointer."
         if form.recursion is None
-        else f"With memory: state holds {n_state} values, set by {name}_reset and moved on by each step."
+        else f"With memory: state holds {n_state} values, set by {name}_reset and moved on by each step:\n"
+        + "\n".join(
+            f" *   state[{i}]  {_port(p)}: {comment_text(text)}"
+            for i, (p, text) in enumerate(zip(form.recursion.states, form.recursion.meaning, strict=True))
+        )
     )
     return f"""\
 /* Model {name} ({comment_text(form.kind)}), physical units in and out.
@@ -54,7 +62,7 @@ def c_header(form: Form, precision: str) -> str:
  */
 #ifndef HMOR_{upper}_H
 #define HMOR_{upper}_H
-
+{"#include <math.h>" if form.law else ""}
 #ifdef __cplusplus
 extern "C" {{
 #endif
@@ -71,7 +79,7 @@ void {name}_step(const {t.name} *u, {t.name} *state, {t.name} *y);
 
 /* 1 when an input is outside of the range the model was fitted on, or not a number; else 0. */
 int {name}_outside(const {t.name} *u);
-
+{c_quantile(form, t) if form.law else ""}
 #ifdef __cplusplus
 }}
 #endif
@@ -84,9 +92,16 @@ def c_source(form: Form, precision: str) -> str:
     """Return the source: constant tables, the map, and step, reset and outside."""
     t = CType(precision)
     if isinstance(form.step, Dense):
-        tables, body = _dense(form.step, t)
+        equation, (tables, body) = DENSE, _dense(form.step, t)
+    elif isinstance(form.step, Gru):
+        equation, (tables, body) = GRU, c_gru(form.step, t)
+    elif isinstance(form.step, Kernel):
+        tables, body = _polynomial(form.step.trend, t)
+        more, kernel = kernel_map(form.step, t)
+        equation, tables = KERNEL, tables + more
+        body = body.replace("static void map(", "static void trend(") + "\n\n" + kernel
     else:
-        tables, body = _polynomial(form.step, t)
+        equation, (tables, body) = POLYNOMIAL, _polynomial(form.step, t)
     tables += [t.array("input_lower", form.domain[0][: len(form.inputs)])]
     tables += [t.array("input_upper", form.domain[1][: len(form.inputs)])]
     if form.recursion is not None:
@@ -97,7 +112,10 @@ def c_source(form: Form, precision: str) -> str:
             t.array("bounds_upper", form.recursion.bounds[1]),
             t.array("initial", form.recursion.initial),
         ]
-    equation = DENSE if isinstance(form.step, Dense) else POLYNOMIAL
+        if form.recursion.slope is not None:
+            tables.append(t.array("slope", form.recursion.slope))
+        if form.recursion.front.table.size:
+            body += "\n\n" + c_operators(form.recursion.front, t)
     parts = [f'{equation}\n#include "{form.name}.h"\n\n#include <math.h>', *tables, body, _functions(form, t)]
     return "\n\n".join(parts) + "\n"
 
@@ -176,7 +194,9 @@ def _polynomial(form: Polynomial, t: CType) -> tuple[list[str], str]:
         else f"        {t.name} z = (x[i] - location[i]) / scale[i];"
     )
     depth = int(tree.depth.max(initial=0))
-    return tables, f"""\
+    return (
+        tables,
+        f"""\
 static void map(const {t.name} *x, {t.name} *y)
 {{
     {t.name} psi[{int(tree.offset[-1])}];
@@ -216,7 +236,8 @@ static void map(const {t.name} *x, {t.name} *y)
             sum[top - 1][o] += psi[at[top]] * sum[top][o];
     for (o = 0; o < {n_out}; ++o)
         y[o] = sum[0][o];
-}}"""
+}}""",
+    )
 
 
 def _walk(tree: Tree) -> tuple[np.ndarray, np.ndarray]:
@@ -256,10 +277,10 @@ def _share(gate: Gate, x: str, t: CType) -> str:
 
 def _memory_gate(gate: Gate, form: Form, t: CType) -> tuple[str, str]:
     """Return the lines of a model with memory that take the share of a gate, and that let outputs vanish with it."""
-    j, n_in = gate.column(form.regressors), len(form.inputs)
-    taken = _share(gate, f"u[{j}]" if j < n_in else f"state[{j - n_in}]", t)
-    gated = [int(i) for i in np.flatnonzero(gate.gated(form.outputs))]
-    return f"    const {t.name} c = {taken};\n", "".join(f"    y[{i}] *= c;\n" for i in gated)
+    assert form.recursion is not None
+    gated = [int(i) for i in np.flatnonzero(gate.gated(form.recursion.outputs))]
+    taken = _share(gate, f"x[{gate.column(form.regressors)}]", t)
+    return f"    c = {taken};\n", "".join(f"    z[{i}] *= c;\n" for i in gated)
 
 
 def _gate(gate: Gate, form: Form, t: CType) -> str:
@@ -311,23 +332,50 @@ void {name}_step(const {t.name} *u, {t.name} *state, {t.name} *y)
 {body}}}
 
 {outside}"""
-    n_state, n_out = form.recursion.initial.size, len(form.outputs)
-    past_u = n_in * form.recursion.input_lags
-    shift_u = f"""\
-    for (i = {past_u - 1}; i >= {n_in}; --i)
-        state[i] = state[i - {n_in}];
-    for (i = 0; i < {n_in}; ++i)
-        state[i] = u[i];
-"""
-    shift_y = f"""\
-    for (i = {n_state - 1}; i >= {past_u + n_out}; --i)
-        state[i] = state[i - {n_out}];
-    for (i = 0; i < {n_out}; ++i)
-        state[{past_u} + i] = y[i];
-"""
+    return f"{clip}{_recursion(form, form.recursion, t)}\n\n{outside}"
+
+
+def _recursion(form: Form, r: Recursion, t: CType) -> str:
+    """Return reset and step of a model with memory."""
+    name, n_in, n_state, n_z, n_x = form.name, len(form.inputs), len(r.states), len(r.outputs), len(form.regressors)
+    past_u, past_z = r.past
+    n_phi = len(r.front.features)
+    first_z = n_in + past_u + n_phi
+    lines = [
+        f"    {t.name} x[{n_x}], inside[{n_x}], z[{n_z}]{', c' if form.gate else ''};",
+        "    int i;",
+        f"    for (i = 0; i < {n_in}; ++i) {{",
+        "        x[i] = u[i];",
+        "        inside[i] = clip(u[i], domain_lower[i], domain_upper[i]);",
+        "    }",
+    ]
+    if past_u:
+        lines += [f"    for (i = 0; i < {past_u}; ++i)", f"        x[{n_in} + i] = state[i];"]
+    if r.front.table.size:
+        lines.append(f"    operators(inside, state + {past_u + past_z}, x + {n_in + past_u});")
+    if past_z:
+        lines += [f"    for (i = 0; i < {past_z}; ++i)", f"        x[{first_z} + i] = state[{past_u} + i];"]
+    if n_x > n_in:
+        lines += [
+            f"    for (i = {n_in}; i < {n_x}; ++i)",
+            "        inside[i] = clip(x[i], domain_lower[i], domain_upper[i]);",
+        ]
     share, fade = ("", "") if form.gate is None else _memory_gate(form.gate, form, t)
+    lines += [share.rstrip("\n")] if share else []
+    lines.append("    map(inside, z);")
+    if r.slope is not None:
+        terms = " + ".join(f"slope[i][{j}] * (x[{j}] - inside[{j}])" for j in range(n_in))
+        lines += [f"    for (i = 0; i < {n_z}; ++i)", f"        z[i] += {terms};"]
+    lines += [f"    for (i = 0; i < {n_z}; ++i)", "        z[i] = clip(z[i], bounds_lower[i], bounds_upper[i]);"]
+    lines += fade.splitlines()
+    if past_u:
+        lines += _shift(0, past_u, n_in, "u")
+    if past_z:
+        lines += _shift(past_u, past_z, n_z, "z")
+    lines += [f"    for (i = 0; i < {r.responses}; ++i)", "        y[i] = z[i];"]
+    body = "\n".join(lines)
     return f"""\
-{clip}void {name}_reset({t.name} *state)
+void {name}_reset({t.name} *state)
 {{
     int i;
     for (i = 0; i < {n_state}; ++i)
@@ -336,15 +384,15 @@ void {name}_step(const {t.name} *u, {t.name} *state, {t.name} *y)
 
 void {name}_step(const {t.name} *u, {t.name} *state, {t.name} *y)
 {{
-{share}    {t.name} x[{n_in + n_state}];
-    int i;
-    for (i = 0; i < {n_in}; ++i)
-        x[i] = clip(u[i], domain_lower[i], domain_upper[i]);
-    for (i = 0; i < {n_state}; ++i)
-        x[{n_in} + i] = clip(state[i], domain_lower[{n_in} + i], domain_upper[{n_in} + i]);
-    map(x, y);
-    for (i = 0; i < {n_out}; ++i)
-        y[i] = clip(y[i], bounds_lower[i], bounds_upper[i]);
-{fade}{shift_u if form.recursion.input_lags else ""}{shift_y if form.recursion.output_lags else ""}}}
+{body}
+}}"""
 
-{outside}"""
+
+def _shift(first: int, count: int, width: int, values: str) -> list[str]:
+    """Move `count` states from `first` on by `width` and put `values` in front."""
+    return [
+        f"    for (i = {first + count - 1}; i >= {first + width}; --i)",
+        f"        state[i] = state[i - {width}];",
+        f"    for (i = 0; i < {width}; ++i)",
+        f"        state[{first} + i] = {values}[i];",
+    ]

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from export.c_text import CType
+from export.c.text import CType
 from export.forms import Form
-from rt_runtime.bundle import Golden
+from rt_runtime.bundle.checks import largest_tolerance
+from rt_runtime.bundle.read import Golden
 
 TOLERANCE = 1e-12
+
+
+def tolerance_of(kind: str) -> float:
+    """Return how closely C in double precision must repeat a model of a kind, relative to its outputs."""
+    return largest_tolerance(kind, "float64") if kind == "kriging" else TOLERANCE
 
 
 def c_main(form: Form, golden: Golden, precision: str, tolerance: float) -> str:

@@ -1,0 +1,119 @@
+/* Adds constraint p, broken by `excess`, and drops what stands in its way; a status other than optimal ends the solve. */
+static int add_constraint(Qp *q, int p, double excess)
+{
+    const double sign = q->v[p] > q->upper[p] ? 1.0 : -1.0, size = q->gram[p * N2 + p];
+    double lambda = 0.0;
+    int w;
+    for (;;) {
+        double delta, longest = HUGE_VAL, full, step;
+        int blocking = -1, independent;
+        if (++q->iterations > QP_CAP)
+            return stop_at_cap(q);
+        if (!q->guessed && q->iterations > QP_PATIENCE) { /* the last active set was far off: start from another one */
+            q->guessed = 1;
+            if (guess(q)) {
+                warm_start(q);
+                return QP_OPTIMAL;
+            }
+        }
+        delta = border(q, p, sign);
+        for (w = 0; w < q->active; ++w)
+            if (q->r[w] > 0.0 && q->lambda[w] < longest * q->r[w]) {
+                longest = q->lambda[w] / q->r[w];
+                blocking = w;
+            }
+        independent = delta > QP_DEPENDENT * size && q->active < N;
+        if (blocking < 0 && !(delta > 1e-9 * size && independent))
+            return hold(q, QP_INFEASIBLE, q->iterations);
+        full = independent ? excess / delta : HUGE_VAL;
+        step = full < longest ? full : longest;
+        for (w = 0; w < q->active; ++w)
+            q->lambda[w] -= step * q->r[w];
+        lambda += step;
+        if (full <= longest) {
+            append(q, p, sign, lambda, delta);
+            return QP_OPTIMAL;
+        }
+        excess -= step * delta;
+        drop(q, blocking);
+    }
+}
+
+/* Solves with the constraints: q->unconstrained holds the minimum without them. */
+static int solve_constrained(Qp *q)
+{
+    double excess = 0.0;
+    int refined, p, status;
+    q->guessed = q->active == 0 && guess(q);
+    warm_start(q);
+    refined = q->active == 0;
+    for (;;) {
+        evaluate(q);
+        p = most_violated(q, &excess);
+        if (p < 0) {
+            if (refined)
+                return QP_OPTIMAL;
+            refine(q);
+            refined = 1;
+            continue;
+        }
+        refined = 0;
+        status = add_constraint(q, p, excess);
+        if (status != QP_OPTIMAL)
+            return status;
+    }
+}
+
+/* Reads the active set of the last solve and the minimum without constraints; 1 when that minimum breaks a bound. */
+static int begin_solve(Qp *q, QpMemory *kept, const double *minimum, const double *lower, const double *upper)
+{
+    double excess = 0.0;
+    int i;
+    q->kept = kept;
+    q->lower = lower;
+    q->upper = upper;
+    q->active = (int)kept->active;
+    q->changes = (int)kept->changes;
+    q->iterations = 0;
+    for (i = 0; i < N; ++i) {
+        q->unconstrained[i] = minimum[i];
+        q->set[i] = (int)kept->set[i];
+    }
+    for (i = 0; i < N2; ++i)
+        q->is_active[i] = 0;
+    running_sums(q->unconstrained);
+    for (i = 0; i < N2; ++i)
+        q->v[i] = q->unconstrained[i];
+    if (most_violated(q, &excess) >= 0)
+        return 1;
+    q->active = 0;
+    return 0;
+}
+
+static void end_solve(Qp *q)
+{
+    int i;
+    q->kept->active = q->active;
+    q->kept->changes = q->changes;
+    for (i = 0; i < N; ++i)
+        q->kept->set[i] = q->set[i];
+}
+
+/* Boxes on moves and running sums for the input u applied last. */
+static void move_bounds(const double *u, double *lower, double *upper)
+{
+    int i, c;
+    for (i = 0; i < N; ++i) {
+        c = i % CHANNELS;
+        lower[i] = least_move[c];
+        upper[i] = most_move[c];
+        lower[N + i] = input_lower[c] - u[c];
+        upper[N + i] = input_upper[c] - u[c];
+    }
+}
+
+/* u + move, with every limit kept to the last bit. */
+static double apply_move(int c, double u, double move)
+{
+    return clip(u + clip(move, least_move[c], most_move[c]), input_lower[c], input_upper[c]);
+}

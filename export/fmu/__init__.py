@@ -1,0 +1,1 @@
+"""FMUs, version 2 and 3, from a reduced model."""

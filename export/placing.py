@@ -1,0 +1,62 @@
+"""Put a set of files into a folder, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from rt_runtime.errors import ConfigError
+
+
+def place(files: Mapping[str, bytes], target: Path, description: str, *, overwrite: bool) -> None:
+    """Write all files into a new folder beside `target`, then swap it in by renaming.
+
+    `description` is the file that makes a folder one of ours: with `overwrite` such a folder is replaced when it holds
+    nothing but the files that its description lists. Anything else is refused.
+    """
+    _check(target, description, overwrite)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    stage = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+    try:
+        new = stage / "new"
+        for name, data in files.items():
+            file = new / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with file.open("wb") as handle:
+                handle.write(data)
+                handle.flush()
+                os.fsync(handle.fileno())
+        if target.exists():
+            os.rename(target, stage / "old")
+        os.rename(new, target)
+    except BaseException:
+        if (stage / "old").exists() and not target.exists():
+            os.rename(stage / "old", target)
+        raise
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def _check(target: Path, description: str, overwrite: bool) -> None:
+    if not target.exists() and not target.is_symlink():
+        return
+    if not target.is_dir() or target.is_symlink():
+        raise ConfigError(f"Folder '{target}' must be a folder, got a file or a link; choose another name.")
+    there = {p.relative_to(target).as_posix() for p in target.rglob("*") if not p.is_dir() or p.is_symlink()}
+    if not there:
+        return
+    if description in there and not overwrite:
+        raise ConfigError(f"Folder '{target}' already holds an export; choose another folder or give overwrite=True.")
+    try:
+        listed = set(json.loads((target / description).read_text())["files"]) | {description}
+    except (OSError, ValueError, KeyError, TypeError):
+        listed = set()
+    if strangers := there - listed:
+        raise ConfigError(
+            f"Folder '{target}' must be new or hold an export, got other files ({sorted(strangers)[0]}); move them or "
+            "choose another folder."
+        )
