@@ -7,8 +7,23 @@ from typing import Annotated
 
 import typer
 
-from hmor.commands import bench, check, demo, export, info, report, rig, run, sample, simulate, studies, train, validate
-from rt_runtime.errors import BundleError, ConfigError, MissingExtra, Tripped
+from hmor.commands import (
+    bench,
+    check,
+    console,
+    demo,
+    identify,
+    info,
+    new,
+    rig,
+    run,
+    sign,
+    simulate,
+    steps,
+    studies,
+    tell,
+)
+from hmor.gateway import serve
 
 app = typer.Typer(
     name="hmor",
@@ -17,7 +32,23 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: markup would eat [sample], and a flag needs no type beside it
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, studies, sample, train, validate, export, simulate, info, check, run, rig, report, bench):
+for command in (
+    demo,
+    studies,
+    new,
+    steps,
+    sign,
+    simulate,
+    identify,
+    info,
+    check,
+    run,
+    console,
+    tell,
+    rig,
+    serve,
+    bench,
+):
     command.register(app)
 
 
@@ -26,7 +57,7 @@ _debug = [False]
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from hmor.pipeline import program_version
+        from hmor.study.steps import program_version
 
         print(f"hybrid-mor {program_version()}")
         raise typer.Exit
@@ -47,9 +78,10 @@ def options(
     \b
         hmor demo                    the main job in about two minutes, with a report
         hmor simulate pendulum       a published virtual test
+        hmor new shaker              a study of your own, which runs as it is
         hmor check                   which rates this machine holds
 
-    Every command has --help and --json. docs/README.md says which page is about what.
+    Every command has --help and --json.
     """
     _debug[0] = debug
 
@@ -58,10 +90,12 @@ def main() -> None:
     """Run the command line; an error the user can mend is one sentence on standard error and exit code 2."""
     try:
         app(prog_name="hmor")
-    except (ConfigError, BundleError, MissingExtra, Tripped, OSError) as error:
-        if _debug[0]:
+    except Exception as error:
+        from rt_runtime.errors import BundleError, ConfigError, MissingExtra, Tripped, printable
+
+        if _debug[0] or not isinstance(error, ConfigError | BundleError | MissingExtra | Tripped | OSError):
             raise
-        print(f"hmor: {sentence(error)}", file=sys.stderr)
+        print(f"hmor: {printable(sentence(error))}", file=sys.stderr)
         sys.exit(2)
 
 

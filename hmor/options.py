@@ -7,19 +7,22 @@ from typing import Annotated, Any
 
 import typer
 
-PIPELINES = {"motorcycle_brakes": "reduced brakes of a motorcycle, from samples to a report"}
-"""Built-in studies of several steps."""
+BUILT_IN = {path.stem: path for path in sorted((Path(__file__).parent / "studies").glob("*.toml"))}
+"""The files of the built-in studies, by name."""
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object on standard output.")]
 FolderOption = Annotated[
     Path | None,
-    typer.Option(metavar="FOLDER", help="Folder of the results of a built-in study; runs/STUDY when not given."),
+    typer.Option(
+        metavar="FOLDER",
+        help="Folder of the results; runs/NAME beside the study file when not given (built-in: in this folder).",
+    ),
 ]
 ForceOption = Annotated[
-    bool, typer.Option("--force", help="Repeat a step of a built-in study although nothing it depends on has changed.")
+    bool, typer.Option("--force", help="Make the step again although nothing it depends on has changed.")
 ]
 QuickOption = Annotated[
-    bool, typer.Option("--quick", help="Take the quick profile of a built-in study, as hmor demo does.")
+    bool, typer.Option("--quick", help="Take the keys of the section [quick] in the place of the others.")
 ]
 
 
@@ -35,30 +38,22 @@ def study_files(incomplete: str) -> list[str]:
     return [shown + p.name + ("/" if p.is_dir() else "") for p in found if p.is_dir() or p.suffix == ".toml"]
 
 
-def studies_of_steps(incomplete: str) -> list[str]:
-    """Complete to built-in studies of several steps, and study files."""
-    return [name for name in PIPELINES if name.startswith(incomplete)] + study_files(incomplete)
-
-
-def virtual_tests(incomplete: str) -> list[str]:
-    """Complete to what hmor simulate runs."""
-    from hmor.studies import NAMES
-
-    return [name for name in NAMES if name.startswith(incomplete)] + studies_of_steps(incomplete)
+def studies(incomplete: str) -> list[str]:
+    """Complete to built-in studies, and study files."""
+    return [name for name in BUILT_IN if name.startswith(incomplete)] + study_files(incomplete)
 
 
 def rigs(incomplete: str) -> list[str]:
     """Complete to what hmor rig plays by name."""
-    from hmor.rigs import CATALOGUE, RIGS
+    from hmor.rigs.catalogue import CATALOGUE, RIGS
 
     return [name for name in (*RIGS, *CATALOGUE) if name.startswith(incomplete)]
 
 
-def study_argument(section: str) -> Any:
-    """Return the argument STUDY of a command that reads `section` of a study file."""
-    names = ", ".join(PIPELINES)
-    return typer.Argument(
-        metavar="STUDY",
-        help=f"A study file (TOML) with a section [{section}], or the built-in study {names}.",
-        autocompletion=studies_of_steps,
-    )
+def study_argument(sections: str) -> Any:
+    """Return the argument STUDY of a command that reads some sections of a study file."""
+    words = f"A study file (TOML) with {sections}, or a built-in study; hmor studies lists them."
+    return typer.Argument(metavar="STUDY", help=words, autocompletion=studies)
+
+
+StudyArgument = Annotated[str, study_argument("its sections")]

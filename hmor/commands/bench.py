@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 
 from hmor.options import JsonOption
-from rt_runtime.errors import ConfigError
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 
@@ -23,9 +22,14 @@ def topics(folder: Path = FOLDER) -> dict[str, Path]:
 
 def run(names: list[str], *, quick: bool, folder: Path = FOLDER) -> dict[str, Any]:
     """Run the named benchmarks (all when none is named) and return {topic: measurements}."""
+    from rt_runtime.errors import ConfigError
+
     known = topics(folder)
     if not known:
-        raise ConfigError(f"hmor bench needs a checkout with a benchmarks folder, found none at {folder}.")
+        raise ConfigError(
+            f"hmor bench needs a checkout of the source with its folder benchmarks, found none at {folder}; "
+            "an installed package has none: clone the repository, make build, and run .venv/bin/hmor bench there."
+        )
     unknown = [name for name in names if name not in known]
     if unknown:
         raise ConfigError(f"topic of hmor bench must be one of {', '.join(known)}, got {', '.join(unknown)}.")

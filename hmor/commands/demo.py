@@ -7,22 +7,30 @@ import json
 import resource
 import sys
 import time
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hmor.options import FolderOption, JsonOption
-from hmor.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from hmor.study.steps import Pipeline
 
 STUDY = "motorcycle_brakes"
+SIGNALS = {"tau_rw": "rear brake torque", "tau_fw": "front brake torque", "v": "speed"}
 PUBLISHED_SPEEDUP = {"ffnn": 42 / 19, "pce": 42 / 20, "mixed": 42 / 21}
 """Run time of the published full-order hybrid model over that with static brakes, in s."""
 
 
 def run(pipeline: Pipeline, *, force: bool = False) -> dict[str, Any]:
     """Make all steps; return their results, the seconds of each and the largest memory the program had."""
+    from hmor.study.pipeline import find_pipeline
+
     start = time.perf_counter()
-    results = {name: pipeline.run(name, force=force) for name in pipeline.steps}
+    groups = [group for group in pipeline.groups if group != "report"]
+    results = {group: pipeline.run_group(group, force=force) for group in groups}
+    with_report = find_pipeline(STUDY, pipeline.folder, quick=pipeline.called.endswith("--quick"))
+    results["report"] = with_report.run("report", force=force)
     return {
         "study": pipeline.study,
         "folder": str(pipeline.folder),
@@ -35,31 +43,30 @@ def run(pipeline: Pipeline, *, force: bool = False) -> dict[str, Any]:
 
 def headlines(result: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Return what the demo shows: quantity, measured, published or goal."""
-    simulated, run_ = result["simulate"], result["run"]
-    errors, times = simulated["nrmse_percent"], simulated["run_time"]
-    published = simulated["published_percent"]
-    rows = []
-    for kind, name in (("ffnn", "FFNN"), ("pce", "PCE"), ("mixed", "mixed")):
-        for signal, what in (("tau_rw", "rear brake torque"), ("tau_fw", "front brake torque"), ("v", "speed")):
-            mark = published[kind].get(signal)
-            value, known = f"{errors[kind][signal]:.2f} %", "-" if mark is None else f"{mark:g} % published"
-            rows.append((f"NRMSE, static {name}, {what}", value, known))
-    for kind, name in (("ffnn_memory", "FFNN"), ("pce_memory", "PCE")):
-        if kind in errors:
-            for signal, what in (("tau_rw", "rear brake torque"), ("tau_fw", "front brake torque"), ("v", "speed")):
-                rows.append((f"NRMSE, {name} with memory, {what}", f"{errors[kind][signal]:.3f} %", "-"))
-    rows.append(("full-order hybrid model", f"{times['fom']['real_time_factor']:.0f} x real time", "-"))
-    reduced = {"ffnn": "static FFNN", "pce": "static PCE", "mixed": "static mixed", "ffnn_memory": "FFNN with memory"}
-    for kind, name in reduced.items():
+    from hmor.report.figures import label, speed_words
+
+    hybrid, run_ = result["simulate"]["hybrid"], result["run"]
+    times, rows = hybrid["run_time"], []
+    for kind, errors in hybrid["nrmse_percent"].items():
+        for signal, what in SIGNALS.items():
+            mark = hybrid["published_percent"].get(kind, {}).get(signal)
+            known = "-" if mark is None else f"{mark:g} % published"
+            rows.append((f"NRMSE, {label(kind)}, {what}", f"{errors[signal]:.3f} %", known))
+    rows.append(("full-order hybrid model", f"{times['full']['real_time_factor']:.0f} x real time", "-"))
+    for kind in hybrid["nrmse_percent"]:
         if kind in times:
-            speed = "{real_time_factor:.0f} x real time, {speedup_over_fom:.1f} x faster".format(**times[kind])
-            known = "-" if "memory" in kind else f"{PUBLISHED_SPEEDUP[kind]:.1f} x faster published"
-            rows.append((f"reduced hybrid model, {name}", speed, known))
-    rows += controlled_lines(simulated.get("controlled"))
+            speed = (
+                f"{times[kind]['real_time_factor']:.0f} x real time, {speed_words(times[kind]['speedup_over_full'])}"
+            )
+            known = f"{PUBLISHED_SPEEDUP[kind]:.1f} x faster published" if kind in PUBLISHED_SPEEDUP else "-"
+            rows.append((f"hybrid model, {label(kind)}", speed, known))
+    rows += controlled_lines(result["simulate"].get("control"))
     worst = max(max(row["rows"] or 0.0, row["run"] or 0.0) for row in result["export"]["parity"])
     rows.append(("largest difference between export targets", f"{worst:.1e}", "-"))
     if run_["tracking"] is not None:
-        rows.append(("real time: tracking error J2", f"{run_['tracking']['J2']:.2f} %", "0.32 % published"))
+        rows.append(("real time: tracking error J2", f"{run_['tracking']['J2_percent']:.2f} %", "0.32 % published"))
+    torques = " and ".join(f"{run_['ranges'][s][1]:.0f} Nm {w}" for s, w in (("tau_rw", "rear"), ("tau_fw", "front")))
+    rows.append(("real time: largest torque of the reduced brakes", torques, "-"))
     rows.append(("real time: missed ticks", f"{run_['missed']} of {run_['ticks']}", "-"))
     return rows
 
@@ -68,17 +75,18 @@ def controlled_lines(result: dict[str, Any] | None) -> list[tuple[str, str, str]
     """Return the lines of the virtual test under adaptive MPC, none when it was left out."""
     if result is None:
         return []
-    errors = result["nrmse_percent"]["reduced_against_full_order"]
-    if errors is None:
-        diverged = str(sum(result["unstable"].values()))
-        return [("virtual test, adaptive MPC: runs that diverged", diverged, "0 published")]
-    mark, found = (
-        "{J1_ms:.2g} ms, {J2_percent:.2f} %, {J3_percent:.2f} %".format(**result["mean"][name])
-        for name in ("published", result["brakes"])
-    )
-    three = ", ".join(f"{errors[signal]:.3f} %" for signal in ("tau_rw", "tau_fw", "v"))
+    errors = result["nrmse_percent"].get("reduced_against_full")
+    if errors is None or not result["stochastic"]:
+        return [
+            ("virtual test, adaptive MPC: runs that diverged", str(sum(result["unstable"].values())), "0 published")
+        ]
+    names = [f"adaptive_{name}" for name in ("J1_ms", "J2_percent", "J3_percent")]
+    mean, mark = result["stochastic"]["reduced"], result["published"]["mean"]
+    found, known = ("{:.2g} ms, {:.2f} %, {:.2f} %".format(*values)
+                    for values in ([mean[name]["mean"] for name in names], [mark[name] for name in names]))  # fmt: skip
+    three = ", ".join(f"{errors[signal]:.3f} %" for signal in SIGNALS)
     return [
-        ("virtual test, adaptive MPC: J1, J2, J3", found, f"{mark} published"),
+        ("virtual test, adaptive MPC: J1, J2, J3", found, f"{known} published"),
         ("virtual test, adaptive MPC: NRMSE of rear, front torque, speed", three, "-"),
     ]
 
@@ -103,18 +111,17 @@ def register(app: typer.Typer) -> None:
         quickly unless --full is given. A step that is made already is not repeated. The report is one HTML page in
         runs/motorcycle_brakes_quick/report (runs/motorcycle_brakes/report with --full).
         """
-        from hmor.pipelines import find_pipeline
+        from hmor.study.pipeline import find_pipeline
 
-        pipeline = find_pipeline(STUDY, folder, quick=not full)
-        assert pipeline is not None
         with contextlib.redirect_stdout(sys.stderr):
-            result = run(pipeline, force=force)
+            result = run(find_pipeline(STUDY, folder, quick=not full, force=force), force=force)
         if as_json:
             print(json.dumps(result, indent=2))
             return
         from rich.console import Console
         from rich.table import Table
 
+        print(f"Real time: {result['run']['verdict']}")
         table = Table("quantity", "measured", "beside", title="Reduced brakes of a motorcycle", title_justify="left")
         for row in headlines(result):
             table.add_row(*row)

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from hmor.options import JsonOption
-from rt_runtime.errors import ConfigError
-
-if TYPE_CHECKING:
-    from mor.campaign import Store
 
 
 class Kind(NamedTuple):
@@ -25,32 +20,8 @@ class Kind(NamedTuple):
     describe: Callable[[Path], tuple[dict[str, Any], str]]
 
 
-def store_content(store: Store) -> dict[str, Any]:
-    """Return what is in a store as plain values."""
-    return {
-        "kind": "store",
-        "path": str(store.path),
-        "model": store.campaign["model"],
-        "design": {"points": len(store.design), **store.campaign["design"]["made"]},
-        "parameters": {name: _finite(law) for name, law in store.design.space.to_dict().items()},
-        "finished": len(store.finished),
-        "failed": [
-            {"sample": f.index, "by": f.failure.kind, "reason": f.failure.reason, "parameters": f.parameters}
-            for f in store.failed
-        ],
-        "open": len(store.open),
-        "trajectories": store.with_trajectories,
-        "damaged_lines": store.damaged,
-        "model_seconds": store.seconds,
-    }
-
-
-def _finite(law: dict[str, Any]) -> dict[str, Any]:
-    # JSON has no infinity; an open bound is null
-    return {key: None if isinstance(value, float) and math.isinf(value) else value for key, value in law.items()}
-
-
 def _store(path: Path) -> tuple[dict[str, Any], str]:
+    from hmor.views.store import store_content
     from mor.campaign import Store
 
     store = Store(path)
@@ -62,18 +33,20 @@ def _is_bundle(path: Path) -> bool:
 
 
 def _bundle(path: Path) -> tuple[dict[str, Any], str]:
-    from hmor.bundle_view import bundle_content, bundle_text
-    from rt_runtime.bundle import read_bundle
+    from hmor.views.bundle import bundle_content, bundle_text
+    from rt_runtime.bundle.read import read_bundle
 
     bundle = read_bundle(path)
     return bundle_content(bundle), bundle_text(bundle)
 
 
 def _run(path: Path) -> tuple[dict[str, Any], str]:
-    from hmor.run_view import run_content, run_text
+    from hmor.views.run import run_content, run_text
+    from rt_runtime.files import reading
 
-    content = run_content(path)
-    return content, run_text(content)
+    with reading(f"Run {path}"):
+        content = run_content(path)
+        return content, run_text(content)
 
 
 def _is_run(path: Path) -> bool:
@@ -89,6 +62,8 @@ KINDS = [
 
 def describe(path: Path) -> tuple[dict[str, Any], str]:
     """Return the content of whatever is at `path` as plain values and as text."""
+    from rt_runtime.errors import ConfigError
+
     if not path.exists():
         raise ConfigError(f"PATH of hmor info must exist, found nothing at {path}.")
     for kind in KINDS:
@@ -112,9 +87,9 @@ def register(app: typer.Typer) -> None:
         A bundle is checked from end to end: every hash, every file. For example:
 
         \b
-            hmor info spring.store
-            hmor info spring.bundle
-            hmor info rig_test.runs/20260101-120000
+            hmor info runs/spring/samples/spring
+            hmor info runs/spring/bundle
+            hmor info runs/rig_test/run/20260101-120000
         """
         content, text = describe(path)
         print(json.dumps(content, indent=2) if as_json else text)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
 import signal
 import sys
 from pathlib import Path
@@ -13,17 +11,6 @@ from typing import Annotated, Any
 import typer
 
 from hmor.options import JsonOption, rigs
-from rt_runtime.errors import ConfigError
-
-
-def new_key(path: Path) -> None:
-    """Write 32 random bytes as hexadecimal digits into a new file that only its owner can read."""
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        raise ConfigError(f"Key file {path} must be new, but it is there; delete it first.") from None
-    with os.fdopen(handle, "w") as file:
-        file.write(secrets.token_hex(32) + "\n")
 
 
 def _share(what: str) -> Any:
@@ -77,33 +64,58 @@ def register(app: typer.Typer) -> None:
         stuck_at: Annotated[
             int | None, typer.Option(min=0, metavar="TICK", help="Fault: from this tick on all sensors stand still.")
         ] = None,
+        twin: Annotated[float, _share("accompanied by that of a second rig with the same key")] = 0.0,
+        creep: Annotated[
+            float, typer.Option(min=0, metavar="SECONDS", help="Fault: s by which answers come later with every s.")
+        ] = 0.0,
         seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the faults.")] = 0,
+        hold_after: Annotated[
+            int, typer.Option(min=1, metavar="N", help="Watchdog: hold after so many missing commands.")
+        ] = 10,
+        lease: Annotated[
+            float | None,
+            typer.Option(min=1e-3, metavar="SECONDS", help="Watchdog: go to rest after so long without a command."),
+        ] = None,
+        ramp: Annotated[
+            float, typer.Option(min=1e-3, metavar="SECONDS", help="Watchdog: time of the way to rest.")
+        ] = 2.0,
+        reset: Annotated[
+            bool, typer.Option("--reset", help="Begin every test with a new specimen, not with the last one's.")
+        ] = False,
+        insecure: Annotated[
+            bool, typer.Option("--insecure", help="Listen for other machines without a key: anybody can move the rig.")
+        ] = False,
         as_json: JsonOption = False,
     ) -> None:
         """Play the physical side of a test over UDP.
 
         Runs until Ctrl-C (or --seconds, --sessions), with faults on purpose if wanted. The other side is hmor run with
-        a study whose actuator has kind "udp" and the same port. For example:
+        a study whose actuator has kind "udp" and the same port. One test at a time holds the rig; when its commands
+        stop, the rig holds, goes to rest and switches off. The specimen stays as a test left it. For example:
 
         \b
             hmor rig --new-key rig.key
             hmor rig spring --port 5005 --key-file rig.key
             hmor rig spring --port 5005 --stuck-at 2000
         """
+        from hmor.rigs.key import new_key, read_key
+
         if make_key is not None:
             new_key(make_key)
             print(f"Wrote {make_key}.", file=sys.stderr)
             return
-        from hmor.rigs import find_rig
-        from hmor.run_section import read_key
+        from hmor.rigs.catalogue import find_rig
         from rt_runtime import Faults, Rig
 
         side = find_rig(name, rate, Path.cwd())
         key = read_key(key_file) if key_file is not None else b""
         nan_tick, stuck_tick = (-1 if tick is None else tick for tick in (nan_at, stuck_at))
-        faults = Faults(loss, late, late_by, repeat, reorder, forge, replay, nan_tick, stuck_tick, seed)
-        rig = Rig(side.loop, side.commands, side.measured, host=host, port=port, key=key, faults=faults)
-        for number in (signal.SIGINT, signal.SIGTERM):
+        faults = Faults(loss, late, late_by, repeat, reorder, forge, replay, nan_tick, stuck_tick, seed, twin, creep)
+        rig = Rig(
+            side.loop, side.commands, side.measured, host=host, port=port, key=key, insecure=insecure,
+            hold_after=hold_after, lease=lease, ramp=ramp, reset=reset, faults=faults,
+        )  # fmt: skip
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             signal.signal(number, lambda *_: rig.stop())
         ports = "; ".join(f"{k}: " + ", ".join(f"{n} [{u}]" for n, u in v.items()) for k, v in side.describe().items())
         print(f"Rig '{name}' listens on {host}:{rig.port} ({ports}).", file=sys.stderr, flush=True)

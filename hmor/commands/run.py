@@ -4,88 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+import warnings
+from typing import Annotated, Any
 
 import typer
 
-from hmor.options import FolderOption, ForceOption, JsonOption, QuickOption, study_argument
-from hmor.pipelines import made
-from rt_runtime.errors import Tripped
+from hmor.options import FolderOption, JsonOption, QuickOption, study_argument
 
-if TYPE_CHECKING:
-    from rt_runtime import Record, Status
-
-
-def run(path: Path, *, paced: bool | None, duration: float | None, show: bool) -> dict[str, Any]:
-    """Run the test of a study file; return what `--json` prints."""
-    from hmor.run_section import prepare
-    from hmor.study import load_study
-    from rt_runtime.actuators import UdpRig
-
-    study = load_study(path)
-    section = study.need("run", study.run)
-    prepared = prepare(section, study.folder, study.study.seed)
-    folder = prepared.folder(study.folder, study.study.name, path.read_text(encoding="utf-8"))
-    against_the_clock = section.paced if paced is None else paced
-    seconds = section.duration if duration is None else duration
-    line = _Line(seconds * section.rate) if show and against_the_clock else None
-    tripped = False
-    try:
-        record = prepared.loop.run(
-            seconds, paced=against_the_clock, pacing=section.pacing.build(), folder=folder, status=line
-        )
-    except Tripped as trip:
-        record, tripped = trip.record, True
-    finally:
-        if line:
-            line.close()
-    result = summary(record) | {
-        "study": study.study.name,
-        "folder": str(folder.path),
-        "tripped": tripped,
-        "paced": against_the_clock,
-        "events": prepared.events(),
-    }
-    if isinstance(prepared.actuator, UdpRig):
-        result["traffic"] = prepared.actuator.traffic
-        result["round_trip_us"] = prepared.actuator.round_trips.summary_us()
-    return result
-
-
-def summary(record: Record) -> dict[str, Any]:
-    """Return what a record says in a few numbers."""
-    timing = record.timing
-    result: dict[str, Any] = {"ended": record.ended, "ticks": record.ticks, "frames": len(record)}
-    result["rate_hz"] = record.rate
-    if timing is not None:
-        result |= {"missed": timing.missed, "skipped": timing.skipped, "wake_us": timing.wake.summary_us()}
-        result |= {"own_us": timing.own.summary_us(), "host": timing.host}
-    return result | record.notes
-
-
-class _Line:
-    """One line on standard error that follows the run."""
-
-    def __init__(self, ticks: float) -> None:
-        from rich.console import Console
-        from rich.live import Live
-        from rich.text import Text
-
-        self._text = Text
-        self._live = Live(Text("starting"), console=Console(file=sys.stderr), refresh_per_second=10, transient=True)
-        self._live.start()
-        self._ticks = ticks
-
-    def __call__(self, status: Status) -> None:
-        percent = min(100.0, 100.0 * status.tick / self._ticks)
-        state = "stopping" if status.stopping and status.state == "running" else status.state
-        text = f"{state:8s} {percent:5.1f} %  tick {status.tick}  missed {status.missed}"
-        self._live.update(self._text(text + (f"  frames lost {status.lost}" if status.lost else "")))
-
-    def close(self) -> None:
-        self._live.stop()
+TRIPPED, FRAMES_LOST = 3, 4
+"""Exit codes after a trip, and after a test whose record lacks frames."""
 
 
 def register(app: typer.Typer) -> None:
@@ -93,7 +20,7 @@ def register(app: typer.Typer) -> None:
 
     @app.command("run")
     def command(
-        study: Annotated[Path, study_argument("run")],
+        study: Annotated[str, study_argument("[run]")],
         paced: Annotated[
             bool | None,
             typer.Option(
@@ -103,44 +30,60 @@ def register(app: typer.Typer) -> None:
         duration: Annotated[
             float | None, typer.Option(min=1e-3, metavar="SECONDS", help="How long to test; the study's if not given.")
         ] = None,
+        console: Annotated[
+            bool, typer.Option("--console", help="Open the operator's console with the test and print its address.")
+        ] = False,
         folder: FolderOption = None,
-        force: ForceOption = False,
         quick: QuickOption = False,
         as_json: JsonOption = False,
     ) -> None:
         """Run the test of a study, against the clock or not.
 
-        Every tick is kept in a folder of its own below STUDY.runs. Ctrl-C is a soft stop: the command goes to rest. The
-        exit code is 0 after a test that ended by itself or by a soft stop, 3 after a trip. For example, with a rig that
-        is played on this machine:
+        A test is run each time it is asked for. Every tick is kept in a folder of its own below runs/NAME/run. Ctrl-C
+        is a soft stop: the command goes to rest. On a terminal the desk is shown as text, with keys for the orders;
+        with --console it is a page in the browser, and hmor tell gives orders from a shell. The exit code is 0 after a
+        test that ended by itself or by a soft stop, 3 after a trip, 4 when the record lacks frames. For example, with a
+        rig that is played on this machine:
 
         \b
-            hmor rig spring --port 5005 &
-            hmor run docs/examples/spring_test.toml
+            hmor run spring_test
+            hmor run motorcycle_brakes --unpaced
         """
-        result = made("run", study, folder, force=force, quick=quick, as_json=as_json)
-        if result is not None:
-            _leave(result, " It is kept; --force runs the test again.")
-            return
-        result = run(study, paced=paced, duration=duration, show=not as_json and sys.stderr.isatty())
+        from hmor.study.pipeline import run_step
+        from rt_runtime.errors import RecordWarning
+
+        warnings.simplefilter("ignore", RecordWarning)  # `ended` says it
+        given = {"paced": paced, "duration": duration}
+        changes: dict[str, Any] = {"run": {name: value for name, value in given.items() if value is not None}}
+        if console:
+            from hmor.console.extra import need_console
+
+            need_console()
+            changes["run"]["console"] = {"open": True}
+        result = run_step("run", study, folder, force=True, quick=quick, changes=changes if changes["run"] else None)
         if as_json:
             print(json.dumps(result, indent=2))
         else:
-            from rich.console import Console
-            from rich.table import Table
-
-            table = Table(title=result["ended"], title_justify="left", show_header=False)
-            for key, value in result.items():
-                if isinstance(value, dict):
-                    value = ", ".join(f"{k} {v:g}" if isinstance(v, float) else f"{k} {v}" for k, v in value.items())
-                if key not in ("ended", "events"):
-                    table.add_row(key, str(value))
-            Console().print(table)
-        _leave(result)
+            print_table(result)
+        if result["tripped"] or result["frames_lost"]:
+            print(f"hmor: {result['ended']}", file=sys.stderr)
+            raise typer.Exit(TRIPPED if result["tripped"] else FRAMES_LOST)
 
 
-def _leave(result: Mapping[str, Any], hint: str = "") -> None:
-    """After a trip, say its reason and end with its exit code."""
-    if result["tripped"]:
-        print(f"hmor: {result['ended']}{hint}", file=sys.stderr)
-        raise typer.Exit(3)
+def print_table(result: dict[str, Any]) -> None:
+    """Print how a test went, the verdict on the host first."""
+    from rich.console import Console
+    from rich.table import Table
+
+    if "verdict" in result:
+        print(result["verdict"])
+    table = Table(title=result["ended"], title_justify="left", show_header=False)
+    for key, value in result.items():
+        if key in ("ended", "events", "histograms", "verdict", "settings", "parts"):
+            continue
+        if key == "ranges":
+            value = {name: f"{low:.4g} to {high:.4g} {unit}" for name, (low, high, unit) in value.items()}
+        if isinstance(value, dict):
+            value = ", ".join(f"{k} {v:g}" if isinstance(v, float) else f"{k} {v}" for k, v in value.items())
+        table.add_row(key, str(value))
+    Console().print(table)

@@ -1,23 +1,22 @@
-"""`hmor simulate`: run a built-in study, once or over a Latin-hypercube design."""
+"""`hmor simulate`: run the hybrid models and virtual tests of a study, once or over a Latin-hypercube design."""
 
 from __future__ import annotations
 
 import json
 import re
-import sys
-import time
+import shutil
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from hmor.options import PIPELINES, FolderOption, ForceOption, JsonOption, QuickOption, virtual_tests
-from hmor.pipelines import made
-from rt_runtime.errors import ConfigError
+from hmor.options import FolderOption, ForceOption, JsonOption, QuickOption, StudyArgument
 
 
 def read_settings(pairs: list[str]) -> dict[str, Any]:
     """Turn ["name=value", ...] into a dictionary; numbers, true and false are recognised."""
+    from rt_runtime.errors import ConfigError
+
     settings: dict[str, Any] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
@@ -30,102 +29,87 @@ def read_settings(pairs: list[str]) -> dict[str, Any]:
     return settings
 
 
-def simulate(
-    name: str,
-    runs: int,
-    seed: int,
-    record: Path | None,
-    settings: dict[str, Any],
-    save: Path | None,
-    picture: Path | None,
+def changes(
+    study: str, runs: int | None, seed: int | None, record: Path | None, settings: dict[str, Any]
 ) -> dict[str, Any]:
-    """Run the study and return what `--json` prints."""
-    from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
+    """Return the keys that the options change; an option that would do nothing is refused."""
+    from hmor.study.file import load_study
+    from rt_runtime.errors import ConfigError
 
-    from hmor.studies import NAMES, find
-    from hmor.studies.base import Options
-
-    if name not in NAMES:
-        known = ", ".join((*NAMES, *PIPELINES))
-        raise ConfigError(f"Study must be one of {known}, got {name!r}; see `hmor studies`.")
-    study = find(name)
-    if record is not None and not record.is_file():
-        raise ConfigError(f"Record file must exist, got {record}.")
-    options = Options(seed=seed, record=record, settings=settings)
-    begin = time.perf_counter()
-    nominal = study.simulate(options)
-    result: dict[str, Any] = {
-        "study": name,
-        "record": "synthetic" if record is None else record.name,
-        "seed": seed,
-        "settings": settings,
-        "nominal": nominal.metrics,
-        "published": {key: dict(value) for key, value in study.published.items()},
-    }
-    if save is not None and nominal.record is not None:
-        result["saved"] = str(nominal.record.save(save))
-    many = None
-    if runs > 1:
-        columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
-        begin = time.perf_counter()
-        with Progress(*columns, console=Console(file=sys.stderr), transient=True) as progress:
-            task = progress.add_task(name, total=runs)
-            many = study.simulate_many(runs, options, done=lambda: progress.advance(task))
-        result |= {"runs": runs, "unstable": many.unstable, "stochastic": many.summary()}
-        result["histograms"] = {
-            metric: dict(zip(("density", "edges"), (part.tolist() for part in many.histogram(metric)), strict=True))
-            for metric in many.indices
-        }
-    result["seconds"] = time.perf_counter() - begin
-    if picture is not None:
-        from hmor.studies.picture import draw
-
-        result["picture"] = str(draw(picture, name, nominal, many))
-    return result
+    has = load_study(study)
+    sections = [name for name in ("hybrid", "control") if getattr(has, name) is not None]
+    if (settings or record is not None) and "control" not in sections:
+        raise ConfigError(f"Study {study} has no section [control]: --set and --record would do nothing.")
+    found: dict[str, Any] = {}
+    if runs is not None:
+        found |= {name: {"prototypes": runs} for name in sections}
+    if seed is not None:
+        found["study"] = {"seed": seed}
+    control: dict[str, Any] = {} if record is None else {"record": str(record.resolve())}
+    if settings:
+        control["settings"] = settings
+    return found | ({"control": found.get("control", {}) | control} if control else {})
 
 
-def print_table(result: dict[str, Any]) -> None:
-    """Print the indices of a result beside the published ones."""
+def print_control(name: str, result: dict[str, Any]) -> None:
+    """Print the indices of a virtual test beside the published ones."""
     from rich.console import Console
     from rich.table import Table
 
-    nominal, published, stochastic = result["nominal"], result["published"], result.get("stochastic", {})
-    title = f"{result['study']} ({result['record']} motion)"
     console = Console()
-    grid = [re.fullmatch(r"(.+)_(J\d)", name) for name in nominal]
-    if all(grid):  # one row per variant, one column per index
-        rows: dict[tuple[str, str], dict[str, str]] = {}
-        for match in grid:
-            assert match is not None
-            name, index = match[1], match[2]
-            rows.setdefault((name, name), {})[index] = f"{nominal[match[0]]:.2f}"
-            if stochastic:
-                rows.setdefault((name, "  mean"), {})[index] = f"{stochastic[match[0]]['mean']:.2f}"
-            if name in published:
-                rows.setdefault((name, "  published"), {})[index] = f"{published[name][index]:.2f}"
-        table = Table(title=title, title_justify="left", box=None)
-        table.add_column("", no_wrap=True)
-        for index in next(iter(rows.values())):
-            table.add_column(index, justify="right", no_wrap=True)
-        for (_, label), columns in rows.items():
-            table.add_row(label, *columns.values())
+    for kind, nominal in result["nominal"].items():
+        stochastic = result["stochastic"].get(kind, {})
+        title = f"{name} ({result['record']} motion)" + ("" if kind == "full" else f", {kind} parts")
+        if nominal is None:
+            console.print(f"{title}: the nominal run diverged")
+            continue
+        grid = [re.fullmatch(r"(.+)_(J\d+)", metric) for metric in nominal]
+        table = (
+            Table(title=title, title_justify="left", box=None)
+            if all(grid)
+            else Table(title=title, title_justify="left")
+        )
+        if all(grid):
+            _grid(table, [match for match in grid if match is not None], nominal, stochastic, result["published"])
+        else:
+            _list(table, nominal, stochastic, result["published"])
         console.print(table)
-    else:
-        known = {name for values in published.values() for name in values} & set(nominal)
-        heads = [key for key in published if known and (stochastic or key not in ("mean", "std"))]
-        spread = ("mean", "std", "max") if stochastic else ()
-        table = Table(title=title, title_justify="left")
-        table.add_column("index", no_wrap=True)
-        for head in ("nominal", *spread, *(f"published\n{head}" for head in heads)):
-            table.add_column(head, justify="right")
-        for name, value in nominal.items():
-            cells = [f"{value:.4g}"] + [f"{stochastic[name][head]:.4g}" for head in spread]
-            cells += [f"{published[head][name]:g}" if name in published[head] else "" for head in heads]
-            table.add_row(name, *cells)
-        console.print(table)
-    if stochastic:
-        console.print(f"{result['runs']} runs, {result['unstable']} unstable, {result['seconds']:.1f} s")
+    if result["prototypes"] > 1:
+        unstable = ", ".join(f"{count} unstable" + ("" if kind == "full" else f" with {kind} parts")
+                             for kind, count in result["unstable"].items())  # fmt: skip
+        console.print(f"{result['prototypes']} runs, {unstable}, {result['wall_s']:.1f} s")
+
+
+def _grid(table: Any, grid: list[re.Match[str]], nominal: Any, stochastic: Any, published: Any) -> None:
+    """Fill one row per variant, one column per index."""
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for match in grid:
+        name, index = match[1], match[2]
+        rows.setdefault((name, name), {})[index] = f"{nominal[match[0]]:.2f}"
+        if stochastic:
+            rows.setdefault((name, "  mean"), {})[index] = f"{stochastic[match[0]]['mean']:.2f}"
+        if name in published:
+            rows.setdefault((name, "  published"), {})[index] = f"{published[name][index]:.2f}"
+    table.add_column("", no_wrap=True)
+    heads = list(dict.fromkeys(index for columns in rows.values() for index in columns))
+    for index in heads:
+        table.add_column(index, justify="right", no_wrap=True)
+    for (_, label), columns in rows.items():
+        table.add_row(label, *(columns.get(index, "") for index in heads))
+
+
+def _list(table: Any, nominal: Any, stochastic: Any, published: Any) -> None:
+    """Fill one row per index, with mean, standard deviation, largest value and what is published."""
+    known = {name for values in published.values() for name in values} & set(nominal)
+    heads = [key for key in published if known and (stochastic or key not in ("mean", "std"))]
+    spread = ("mean", "std", "max") if stochastic else ()
+    table.add_column("index", no_wrap=True)
+    for head in ("nominal", *spread, *(f"published\n{head}" for head in heads)):
+        table.add_column(head, justify="right")
+    for name, value in nominal.items():
+        cells = ["-" if value is None else f"{value:.4g}"] + [f"{stochastic[name][head]:.4g}" for head in spread]
+        cells += [f"{published[head][name]:g}" if name in published[head] else "" for head in heads]
+        table.add_row(name, *cells)
 
 
 def register(app: typer.Typer) -> None:
@@ -133,23 +117,19 @@ def register(app: typer.Typer) -> None:
 
     @app.command("simulate")
     def command(
-        name: Annotated[
-            str,
-            typer.Argument(
-                metavar="STUDY", help="A built-in study; hmor studies lists them.", autocompletion=virtual_tests
-            ),
-        ],
+        study: StudyArgument,
         runs: Annotated[
-            int, typer.Option(min=1, metavar="N", help="Number of Latin-hypercube prototypes; 1: the nominal run.")
-        ] = 1,
-        seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of sensor noise and design.")] = 0,
+            int | None,
+            typer.Option(min=1, metavar="N", help="Number of Latin-hypercube prototypes; 1: the nominal run."),
+        ] = None,
+        seed: Annotated[int | None, typer.Option(min=0, metavar="N", help="Seed of sensor noise and design.")] = None,
         record: Annotated[
             Path | None,
-            typer.Option(metavar="FILE", help="Ground motion: CSV of time in s and m/s2; synthetic if not given."),
+            typer.Option(metavar="FILE", help="Ground motion: CSV of time in s and m/s2; the study's if not given."),
         ] = None,
         setting: Annotated[
             list[str] | None,
-            typer.Option("--set", metavar="NAME=VALUE", help="A setting of the study; may be repeated."),
+            typer.Option("--set", metavar="NAME=VALUE", help="A setting of the virtual test; may be repeated."),
         ] = None,
         save: Annotated[
             Path | None, typer.Option(metavar="FILE", help="Write the signals of the nominal run as netCDF (.nc).")
@@ -162,7 +142,7 @@ def register(app: typer.Typer) -> None:
         quick: QuickOption = False,
         as_json: JsonOption = False,
     ) -> None:
-        """Run a virtual hybrid test and print its indices.
+        """Run hybrid models and virtual tests and print their indices.
 
         They stand beside the published ones. J1 is the delay in ms, J2 and J3 are root mean square and peak error of
         tracking in percent. For example:
@@ -172,10 +152,27 @@ def register(app: typer.Typer) -> None:
             hmor simulate benchmark_frame --set case=4
             hmor simulate motorcycle_brakes --quick
         """
-        if made("simulate", name, folder, force=force, quick=quick, as_json=as_json) is not None:
-            return
-        result = simulate(name, runs, seed, record, read_settings(setting or []), save, picture)
+        from hmor.study.pipeline import run_step
+        from hmor.views.tables import show
+        from rt_runtime.errors import ConfigError
+
+        given = changes(study, runs, seed, record, read_settings(setting or []))
+        result = run_step("simulate", study, folder, force=force, quick=quick, changes=given)
+        control = result.get("control")
+        if (save or picture) and (control is None or "full" not in control["records"]):
+            raise ConfigError(f"Study {study} has no record of a virtual test: --save and --picture would do nothing.")
+        if save is not None and control is not None:
+            if not save.parent.is_dir():
+                raise ConfigError(f"Folder of the record must exist, got {save.parent}; make it first.")
+            shutil.copyfile(control["records"]["full"], save)
+        if picture is not None and control is not None:
+            from hmor.report.figures import draw_test
+
+            draw_test(picture, study, control)
         if as_json:
             print(json.dumps(result, indent=2))
             return
-        print_table(result)
+        if "hybrid" in result:
+            show("hybrid models", result["hybrid"], as_json=False)
+        if control is not None:
+            print_control(study, control)

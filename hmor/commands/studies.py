@@ -3,10 +3,39 @@
 from __future__ import annotations
 
 import json
+import tomllib
+from typing import Any
 
 import typer
 
-from hmor.options import PIPELINES, JsonOption
+from hmor.options import BUILT_IN, JsonOption
+
+
+def describe(name: str) -> dict[str, Any]:
+    """Return what a built-in study is, its steps, what is uncertain and what can be set; nothing is compiled."""
+    from hmor.study.loading import import_object
+
+    place = BUILT_IN[name].parent
+    content = tomllib.loads(BUILT_IN[name].read_text(encoding="utf-8"))
+    parts = content.get("parts", {}).values()
+    models = any(part.get("models") for part in parts)
+    has = {
+        "sample": any("model" in part for part in parts),
+        "sensitivity": "sensitivity" in content,
+        "train": models,
+        "validate": models,
+        "export": models or "models" in content.get("export", {}),
+        "simulate": "hybrid" in content or "control" in content,
+        "run": "run" in content,
+        "report": True,
+    }
+    test = import_object(content["control"]["test"], place) if "control" in content else None
+    return {
+        "summary": content["study"].get("description", ""),
+        "steps": [step for step, there in has.items() if there],
+        "parameters": list(test.space.names) if test is not None and test.space is not None else [],
+        "settings": list(test.settings) if test is not None else [],
+    }
 
 
 def register(app: typer.Typer) -> None:
@@ -18,35 +47,22 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """List the built-in studies.
 
-        What is uncertain in a study varies with --runs of hmor simulate; its settings are changed with --set.
+        What is uncertain in a study varies with --runs of hmor simulate; its settings are changed with --set. Every one
+        of them takes the same commands; hmor new NAME --from STUDY copies one to edit.
         """
-        from hmor.studies import NAMES, find
-
-        found = [find(name) for name in NAMES]
+        rows = {name: describe(name) for name in BUILT_IN}
         if as_json:
-            rows = {
-                study.name: {
-                    "summary": study.summary,
-                    "parameters": list(study.space.names) if study.space else [],
-                    "settings": list(study.settings),
-                }
-                for study in found
-            }
-            rows |= {name: {"summary": text, "parameters": [], "settings": []} for name, text in PIPELINES.items()}
             print(json.dumps(rows, indent=2))
             return
         from rich.console import Console
         from rich.table import Table
 
-        heads = ("study", "what it is", "uncertain parameters", "settings (--set)")
-        table = Table(*heads, title="built-in studies", title_justify="left")
-        for study in found:
+        heads = ("study", "what it is", "steps", "uncertain parameters", "settings (--set)")
+        table = Table(title="built-in studies", title_justify="left")
+        for head in heads:
+            table.add_column(head, no_wrap=head == "study")
+        for name, row in rows.items():
             table.add_row(
-                study.name,
-                study.summary,
-                ", ".join(study.space.names) if study.space else "-",
-                ", ".join(study.settings) or "-",
+                name, *(value if isinstance(value, str) else ", ".join(value) or "-" for value in row.values())
             )
-        for name, text in PIPELINES.items():
-            table.add_row(name, text, "-", "-")
         Console().print(table)

@@ -1,10 +1,10 @@
-"""What a built-in study is, and how many runs of it are made at once."""
+"""What a virtual test is, and how many runs of it are made at once."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -13,20 +13,29 @@ from typing import Any
 
 import numpy as np
 
-from mor import Design, ParameterSpace, lhs, tracking
+from mor import Design, ParameterSpace, Port, Substructure, Trajectory, lhs, tracking
 from mor.excitation import Excitation, load_csv, synthetic_ground_motion
 from rt_runtime import Record, Tripped
 from rt_runtime.checks import Floats, whole
 from rt_runtime.errors import ConfigError
 
+EVERY = 10
+"""Kept of a history is each tenth tick."""
+
 
 @dataclass(frozen=True)
 class Options:
-    """How a study is run: noise seed, ground-motion record (None: seeded synthetic motion), and named settings."""
+    """How a virtual test is run.
+
+    seed: of noise and of what is drawn. record: ground motion (None: seeded synthetic motion). settings: of the test.
+    parts: substructures that stand in for those of the test, by place. keep: signals to record beside its own.
+    """
 
     seed: int = 0
     record: Path | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    parts: Mapping[str, Substructure] = field(default_factory=dict)
+    keep: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,24 +45,40 @@ class Run:
     metrics: dict[str, float]
     record: Record | None = None
 
+    def history(self, signals: Sequence[str]) -> Trajectory:
+        """Return some signals at each tenth tick."""
+        assert self.record is not None
+        units = {signal.name: signal.unit for signal in self.record.signals}
+        values = np.column_stack([self.record[name][::EVERY] for name in signals])
+        return Trajectory(self.record.time[::EVERY], values, [Port(name, units[name]) for name in signals])
+
 
 @dataclass(frozen=True, eq=False)
-class Study:
-    """A built-in study: `run` makes one run for {parameter: value} (empty: nominal), `space` is what may vary."""
+class VirtualTest:
+    """A test whose specimen, actuator and controller are all models.
+
+    `run` makes one run for {parameter: value} (empty: nominal), `space` is what may vary. published: {what: {metric:
+    value}}. settings: the names it knows. parts: the places where other substructures may stand in. ground_motion: true
+    when it takes a record.
+    """
 
     name: str
-    summary: str
     run: Callable[[Mapping[str, float], Options], Run]
     space: ParameterSpace | None = None
     published: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     settings: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    ground_motion: bool = True
 
     def check(self, options: Options) -> None:
-        """Refuse settings the study does not know."""
-        unknown = [name for name in options.settings if name not in self.settings]
-        if unknown:
-            known = ", ".join(self.settings) or "none"
-            raise ConfigError(f"Setting '{unknown[0]}' of study '{self.name}' is unknown; it has {known}.")
+        """Refuse what the test does not know or take."""
+        for what, given, known in (("Setting", options.settings, self.settings), ("Part", options.parts, self.parts)):
+            unknown = [name for name in given if name not in known]
+            if unknown:
+                names = ", ".join(known) or "none"
+                raise ConfigError(f"{what} '{unknown[0]}' of virtual test '{self.name}' is unknown; it has {names}.")
+        if options.record is not None and not self.ground_motion:
+            raise ConfigError(f"Virtual test '{self.name}' has no ground motion: a record must be left out.")
 
     def simulate(self, options: Options | None = None) -> Run:
         """Make the nominal run."""
@@ -68,39 +93,48 @@ class Study:
         *,
         workers: int | None = None,
         done: Callable[[], None] = lambda: None,
-    ) -> Stochastic:
+    ) -> Ensemble:
         """Run a Latin-hypercube design of `runs` prototypes in threads (the loop does not hold the interpreter)."""
         options = options or Options()
         self.check(options)
         if self.space is None:
-            raise ConfigError(f"Study '{self.name}' has no uncertain parameters, so runs must be 1, got {runs}.")
-        design = lhs(self.space, whole(runs, "runs", f"study '{self.name}'", 2), seed=options.seed)
+            raise ConfigError(
+                f"Virtual test '{self.name}' has no uncertain parameters: prototypes must be 1, got {runs}."
+            )
+        design = lhs(self.space, whole(runs, "prototypes", f"virtual test '{self.name}'", 2), seed=options.seed)
 
-        def one(i: int) -> dict[str, float] | None:
+        def one(i: int) -> tuple[dict[str, float] | None, Trajectory | None]:
             try:
-                return self.run(design.parameters(i), replace(options, seed=options.seed + 1 + i)).metrics
+                run = self.run(design.parameters(i), replace(options, seed=options.seed + 1 + i))
+                return run.metrics, run.history(options.keep) if options.keep else None
             except Tripped:
-                return None
+                return None, None
             finally:
                 done()
 
         first = one(0)  # compiles once, before the threads start
         with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
             results = [first, *pool.map(one, range(1, len(design)))]
-        return Stochastic(design, results)
+        return Ensemble(design, [metrics for metrics, _ in results], [kept for _, kept in results if kept is not None])
 
 
 @dataclass(frozen=True, eq=False)
-class Stochastic:
+class Ensemble:
     """The runs of a design; None stands for a run that diverged."""
 
     design: Design
     results: list[dict[str, float] | None]
+    histories: list[Trajectory] = field(default_factory=list)
 
     @property
     def unstable(self) -> int:
         """Number of runs that diverged."""
         return sum(result is None for result in self.results)
+
+    @property
+    def mean_history(self) -> Trajectory | None:
+        """Mean of the kept signals over all runs; None when one of them diverged or nothing was kept."""
+        return None if self.unstable or not self.histories else mean_history(self.histories)
 
     @property
     def indices(self) -> list[str]:
@@ -134,6 +168,12 @@ class Stochastic:
         """Return density (bins) and edges (bins + 1) of a metric, normalised to unit area."""
         density, edges = np.histogram(self.values(metric), bins=bins, density=True)
         return density, edges
+
+
+def mean_history(runs: Sequence[Trajectory]) -> Trajectory:
+    """Return the mean of runs of equal length."""
+    values: Floats = np.mean([run.values for run in runs], axis=0)
+    return Trajectory(runs[0].time, values, runs[0].ports)
 
 
 def ground_motion(options: Options, *, scale: float) -> Excitation:

@@ -12,12 +12,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from hmor.studies.base import Options, Run, Study, ground_motion
+from hmor.studies.base import Options, Run, VirtualTest, ground_motion
+from hmor.studies.benchmark_loop import benchmark_loop, judge_benchmark
 from mor import Normal, ParameterSpace, prediction_model
-from mor.control_design import closed_loop, inverse_with_low_pass, low_pass, lqg_feedback, reference_correction
+from mor.dynamics.control_design import closed_loop, inverse_with_low_pass, low_pass, lqg_feedback, reference_correction
 from mor.models.benchmark_frame import LIMITS, NOISE, RATE, BenchmarkFrame, benchmark_frame, sample_controller
-from mor.models.virtual_tests import benchmark_loop, judge_benchmark
-from rt_runtime import Extrapolator, Gain, Horizon, Loop, ModelBased, ModelReference, Mpc, PiLead
+from rt_runtime import Extrapolator, Gain, Horizon, Loop, ModelBasedCompensator, ModelReferenceAdaptation, Mpc, PiLead
 from rt_runtime.checks import one_of
 
 CONTROLLERS = ("pi", "mmbc", "amrc", "mpc")
@@ -62,10 +62,10 @@ def add_controller(loop: Loop, *, frame: BenchmarkFrame, kind: str, settings: Ma
     if kind in ("mmbc", "amrc"):
         corner, order = float(settings.get("corner", 400.0)), 5
         feedback = lqg_feedback(low_pass(order, corner), error_weight=100.0, process_noise=100.0, dt=dt)
-        adaptation = ModelReference(float(settings.get("rate", 50.0)), 0.02) if kind == "amrc" else None
+        adaptation = ModelReferenceAdaptation(float(settings.get("rate", 50.0)), 0.02) if kind == "amrc" else None
         inverse = inverse_with_low_pass(plant, order=order, corner=corner, dt=dt)
         loop.signal("theta", unit="m")
-        block = ModelBased(inverse, dt=dt, feedback=feedback, adaptation=adaptation)
+        block = ModelBasedCompensator(inverse, dt=dt, feedback=feedback, adaptation=adaptation)
         loop.add(kind, block, inputs=["target", "measured"], outputs=["command", "theta"])
         return
     every = int(settings.get("every", 4))
@@ -122,9 +122,8 @@ def run(parameters: Mapping[str, float], options: Options) -> Run:
     return Run(metrics, record)
 
 
-STUDY = Study(
+TEST = VirtualTest(
     name="benchmark_frame",
-    summary="three-storey benchmark, four partitions under PI + lead, mMBC, aMRC and MPC",
     run=run,
     space=SPACE,
     published=PUBLISHED,

@@ -1,4 +1,4 @@
-"""How much delay a hybrid test bears, watched by the stability warning SW, and how adaptive compensation rescues it.
+"""Delay tolerance of a hybrid test, watched by the stability warning SW, and how adaptive compensation rescues it.
 
 Numerical: the three-storey frame (3 % modal damping) without its specimen, M_n a + C_n v + K_n x = -m_g a_g - f_e at
 floor 1. First with a constant delay on the specimen's motion, then with a cylinder that is 25 ms late behind
@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from hmor.studies.base import Options, Run, Study, ground_motion
-from mor import Structure, critical_delay
+from hmor.studies.base import Options, Run, VirtualTest, ground_motion
+from mor import LinearStructure, critical_delay
 from mor.models.actuators import DELAYED_HYDRAULIC
 from mor.models.benchmark_frame import NOISE, RATE, benchmark_structure
 from rt_runtime import (
-    Adapted,
+    AdaptedGain,
     AdaptiveCompensation,
     Delay,
     Gain,
@@ -41,7 +41,7 @@ MARGIN = 1.0
 """C_SW in J: about 1 % of the input work."""
 
 
-def whole_frame() -> Structure:
+def whole_frame() -> LinearStructure:
     """Return the frame with its specimen, 3 % damping in every mode."""
     return benchmark_structure(damping_ratio=0.03)
 
@@ -57,7 +57,7 @@ def warning(x: Floats, v: Floats, force: Floats, damping: Floats) -> Floats:
     return np.concatenate([[0.0], sw])
 
 
-def _loop(part: Structure, options: Options, front: Callable[[Loop], None]) -> tuple[Loop, float]:
+def _loop(part: LinearStructure, options: Options, front: Callable[[Loop], None]) -> tuple[Loop, float]:
     """Return the loop of ground, then `front` (from last tick's motion to `force`), then the numerical part."""
     motion = ground_motion(options, scale=0.4)
     model = part.state_space(force_dofs=[0])
@@ -108,7 +108,7 @@ def compensated_cylinder(gains: tuple[float, float], seed: int) -> Callable[[Loo
         loop.add("load_cell", Sum("++"), inputs=["true_force", "force_noise"], outputs=["force"])
         low_pass = butter(4, 20.0, fs=RATE, output="sos")
         compensation = AdaptiveCompensation(
-            Adapted(1.0, gains[0]), Adapted(0.010, gains[1]), low_pass=low_pass, dt=1 / RATE
+            AdaptedGain(1.0, gains[0]), AdaptedGain(0.010, gains[1]), low_pass=low_pass, dt=1 / RATE
         )
         outputs = ["command", "a0", "a1_s"]
         loop.add("compensation", compensation, inputs=[previous("x1"), "measured"], outputs=outputs)
@@ -116,7 +116,7 @@ def compensated_cylinder(gains: tuple[float, float], seed: int) -> Callable[[Loo
     return front
 
 
-def judge(record: Record, part: Structure, truth: Floats) -> dict[str, float]:
+def judge(record: Record, part: LinearStructure, truth: Floats) -> dict[str, float]:
     """Return the largest SW, when it first passes 100 %, its last value, and the error of floor 1 against the whole."""
     x, v = (np.stack([record[f"{kind}{i}"] for i in (1, 2, 3)], axis=1) for kind in "xv")
     sw = warning(x, v, record["force"], part.C)
@@ -156,7 +156,7 @@ def run(parameters: Mapping[str, float], options: Options) -> Run:
     return Run(metrics, record)
 
 
-def _reference(whole: Structure, options: Options) -> Floats:
+def _reference(whole: LinearStructure, options: Options) -> Floats:
     """Return the displacement of floor 1 of the undivided frame."""
     motion = ground_motion(options, scale=0.4)
     model = whole.state_space()
@@ -169,9 +169,8 @@ def _reference(whole: Structure, options: Options) -> Floats:
     return loop.run(motion.duration)["x1"]
 
 
-STUDY = Study(
+TEST = VirtualTest(
     name="delay_stability",
-    summary="constant delays and adaptive compensation watched by the stability warning",
     run=run,
     published={"modal": {"critical_delay_ms": 8.5}},
 )

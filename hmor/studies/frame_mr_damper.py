@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from hmor.studies.base import Options, Run, Study, ground_motion, tracking_metrics
+from hmor.studies.base import Options, Run, VirtualTest, ground_motion, tracking_metrics
 from mor import LogNormal, OdeSystem, ParameterSpace, ode, prediction_model
+from mor.dynamics.structure import LinearStructure
 from mor.models.actuators import electric_drive
 from mor.models.benchmark_frame import benchmark_structure
 from mor.models.mr_damper import PARAMETERS as DAMPER
-from mor.structure import Structure
 from rt_runtime import Extrapolator, Horizon, Loop, Mpc, Noise, Table, horizon_leads, previous
 from rt_runtime.checks import Floats
 
@@ -83,7 +83,7 @@ def plant() -> OdeSystem:
     )(_plant)
 
 
-def plant_parameters(frame: Structure, damper: Mapping[str, float]) -> dict[str, float]:
+def plant_parameters(frame: LinearStructure, damper: Mapping[str, float]) -> dict[str, float]:
     """Return the parameters of `plant`: M^-1 K, M^-1 C, the damper's numbers, the drive's."""
     rows = {"k": np.linalg.solve(frame.M, frame.K), "c": np.linalg.solve(frame.M, frame.C)}
     values = {f"{n}{i + 1}{j + 1}": float(rows[n][i, j]) for n in "kc" for i in range(3) for j in range(3)}
@@ -146,9 +146,8 @@ def run(parameters: Mapping[str, float], options: Options) -> Run:
     return Run(tracking_metrics(record) | {"peak_force_N": float(np.abs(record["force"]).max())}, record)
 
 
-STUDY = Study(
+TEST = VirtualTest(
     name="frame_mr_damper",
-    summary="three-storey frame with an MR damper on a slow electric actuator, MPC (CS2)",
     run=run,
     space=SPACE,
     published=PUBLISHED,

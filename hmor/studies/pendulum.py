@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from hmor.studies.base import Options, Run, Study, ground_motion, tracking_metrics
+from hmor.studies.base import Options, Run, VirtualTest, ground_motion, tracking_metrics
 from mor import LogNormal, OdeSystem, ParameterSpace, ode, prediction_model
-from mor.control_design import closed_loop, reference_correction
+from mor.dynamics.control_design import closed_loop, reference_correction
 from mor.models.actuators import PENDULUM_HYDRAULIC
 from mor.models.cart_pendulum import PARAMETERS as CART
 from mor.models.cart_pendulum import linearised
@@ -131,9 +131,7 @@ def build(parameters: Mapping[str, float], options: Options) -> tuple[Loop, floa
     loop.add("ground", Table(motion.time + 0.5 / RATE, motion.values), outputs=["ground"])
     loop.add("noise", Noise(NOISE, seed=options.seed), outputs=["sensor_noise", "force_noise"])
     block = plant().block(dt=1 / RATE, parameters=parameters, update="start")
-    loop.add(
-        "plant", block, inputs=["ground", previous("command"), "force_noise"], outputs=["target", "cart", "force"]
-    )
+    loop.add("plant", block, inputs=["ground", previous("command"), "force_noise"], outputs=["target", "cart", "force"])
     loop.add("sensor", Sum("++"), inputs=["cart", "sensor_noise"], outputs=["measured"])
     loop.add("extrapolator", extrapolator, inputs=["target"], outputs=ahead)
     loop.add("shaping", shaping, inputs=ahead, outputs=["reference"])
@@ -150,9 +148,8 @@ def run(parameters: Mapping[str, float], options: Options) -> Run:
     return Run(tracking_metrics(record) | {"peak_force_N": float(np.abs(record["force"]).max())}, record)
 
 
-STUDY = Study(
+TEST = VirtualTest(
     name="pendulum",
-    summary="oscillator with a pendulum on a servo-hydraulic cylinder, MPC (CS1)",
     run=run,
     space=SPACE,
     published=PUBLISHED,

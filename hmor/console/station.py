@@ -1,0 +1,171 @@
+"""A paced test with its operator's desk: control socket, pre-test sheet, text view, and the console as a child."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from hmor.console import sheet as sheets
+from hmor.console.control import Control
+from hmor.console.sheet import Item, Sheet
+from hmor.study.file import Study
+from hmor.study.run import PreparedRun, SimulatedSection, UdpSection, prepare
+from rt_runtime import Desk, InProcessRig, Record, Tripped, _core
+from rt_runtime.engine.pacing import Status
+from rt_runtime.safety.watches import unwatched
+
+SENSOR_SECONDS = 1.0
+
+
+@dataclass
+class Station:
+    """What `Loop.run` gets of an operator: the desk, and who is told how it goes (or None)."""
+
+    desk: Desk
+    control: Control
+    view: Any = None
+
+    def status(self, status: Status) -> None:
+        """Show how the test goes."""
+        if self.view is not None:
+            self.view.show(status)
+
+
+@contextmanager
+def station(study: Study, prepared: PreparedRun, folder: Path) -> Iterator[Station]:
+    """Open the desk of a paced test; everything it started ends with it, the console apart."""
+    from hmor.console.screen import Screen
+
+    section, desk = prepared.section, Desk()
+    waits = section.start == "operator"
+    sheet = static_sheet(study, prepared, folder) if waits else None
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    facts = {"study": study.study.name, "who": getpass.getuser(), "started": started, "duration_s": section.duration}
+    desk.facts = lambda: facts | ({"sheet": sheet.rows()} if sheet else {})
+    about = describe(study, prepared)
+    control = Control(
+        desk, folder, about, sheet=sheet, tunables=section.tunables, lost=section.console.lost,
+        lost_after=section.console.lost_after,
+    )  # fmt: skip
+    with ExitStack() as stack:
+        stack.enter_context(control)
+        view = stack.enter_context(Screen(about, control.ask)) if sys.stderr.isatty() else None
+        if section.console.open:
+            start_console(folder, section.pacing.cpu)
+        if sheet is not None:
+            threading.Thread(target=live_sheet, args=(sheet, desk, about, section), daemon=True).start()
+            if view is None:
+                print(f"Waiting for the operator: hmor console {folder}, or hmor tell {folder} arm.", file=sys.stderr)
+        yield Station(desk, control, view)
+
+
+def describe(study: Study, prepared: PreparedRun) -> dict[str, Any]:
+    """Return what a console must know of a test before it begins."""
+    section, loop = prepared.section, prepared.loop
+    units = {signal.name: signal.unit for signal in loop.signals}
+    recorded = section.record or tuple(units)
+    return {
+        "study": study.study.name,
+        "rate": section.rate,
+        "every": section.every,
+        "duration": section.duration,
+        "start": section.start,
+        "signals": [{"name": name, "unit": units[name]} for name in recorded],
+        "measured": list(section.actuator.measured),
+        "actuator": where(section.actuator),
+        "rules": prepared.rules(),
+        "commands": [{"name": c.name, "lower": c.lower, "upper": c.upper, "rate": c.rate} for c in section.commands],
+        "tunables": [
+            {"name": t.name, "value": t.value, "lower": t.lower, "upper": t.upper, "unit": t.unit}
+            for t in section.tunables
+        ],
+        "tracking": section.tracking,
+    }
+
+
+def where(actuator: Any) -> str:
+    """Say for whom a start waits."""
+    return f"the rig at {actuator.host}:{actuator.port}" if isinstance(actuator, UdpSection) else "the actuator"
+
+
+def start_console(folder: Path, loop_cpu: int | None) -> subprocess.Popen[bytes]:
+    """Start `hmor console` for the run as a process of its own, of low priority and not on the loop's CPU."""
+
+    def apart() -> None:
+        os.nice(10)
+        others = os.sched_getaffinity(0) - {loop_cpu}
+        if others:
+            os.sched_setaffinity(0, others)
+
+    command = [sys.executable, "-m", "hmor", "console", str(folder), "--leave"]
+    return subprocess.Popen(command, preexec_fn=apart, start_new_session=True, stdin=subprocess.DEVNULL)
+
+
+def static_sheet(study: Study, prepared: PreparedRun, folder: Path) -> Sheet:
+    """Make the items that need no rig: host, disk, bundles, rules, virtual run, and what somebody must tick."""
+    section = prepared.section
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    width = len(section.record or prepared.loop.signals)
+    print("Pre-test sheet: host, disk, bundles, virtual run ...", file=sys.stderr)
+    items = [
+        sheets.latency_item(section.rate, section.pacing),
+        sheets.disk_item(folder.parent, width, section.rate / section.every, section.duration + 600.0),
+        *sheets.bundle_items(prepared.bundles, section.signer is not None),
+        *sheets.rule_items(prepared.rules(), unwatched(prepared.loop)),
+        sheets.virtual_item(lambda: virtual_run(study)),
+        Item("Rig answers", sheets.OPEN),
+        *(Item(f"Sensor {name}", sheets.OPEN) for name in section.actuator.measured),
+        Item("Delay", sheets.OPEN),
+        *(Item(text, sheets.TICK) for text in section.sheet),
+    ]
+    return Sheet(items)
+
+
+def virtual_run(study: Study) -> tuple[Record, list[tuple[str, float, float, float, float]]]:
+    """Run the same study without a clock against its rig inside this process; return record and peaks of the rules."""
+    from hmor.rigs.catalogue import find_rig
+    from hmor.study.simulate import exported_parts
+
+    section = study.need("run", study.run).model_copy(update={"paced": False, "start": "at_once"})
+    rig = None
+    if isinstance(section.actuator, UdpSection):
+        if section.actuator.rig is None:
+            raise RuntimeError("the study names no rig that can be played (rig = ... in [run.actuator])")
+        side = find_rig(section.actuator.rig, section.rate, study.place)
+        rig = InProcessRig(side.loop, side.commands, side.measured)
+    elif not isinstance(section.actuator, SimulatedSection):
+        raise RuntimeError("the actuator is a plug-in")
+    parts = exported_parts(study, section.parts, signer=section.signers(study.place))
+    prepared = prepare(section, study.place, study.study.seed, parts, actuator=rig)
+    try:
+        record = prepared.loop.run(section.duration)
+    except Tripped as trip:
+        record = trip.record
+    monitor = prepared.monitor()
+    peaks = [(rule.name, s[1], s[2], s[3], s[4]) for rule, s in zip(monitor.rules, monitor.shown(), strict=True)]
+    watched = [peak for peak, rule in zip(peaks, monitor.rules, strict=True) if rule.action != "warn"]
+    return replace(record, values=record.values[:0], time=record.time[:0]), watched
+
+
+def live_sheet(sheet: Sheet, desk: Desk, about: dict[str, Any], section: Any) -> None:
+    """Fill the items that need the rig, while the test waits to be armed."""
+    desk.begun.wait()
+    if desk.path is None:
+        return
+    reader = _core.LiveReader(str(desk.path))
+    names = [signal["name"] for signal in about["signals"]]
+    while not desk.closed.wait(SENSOR_SECONDS) and desk.state in ("idle", "checked"):
+        latest = dict(zip(names, reader.latest, strict=False))
+        for item in sheets.sensor_items(reader, about["signals"], about["measured"]):
+            sheet.set(item)
+        sheet.set(sheets.rig_item(latest))
+        sheet.set(sheets.delay_item(latest, section.critical_delay))

@@ -1,0 +1,94 @@
+"""A run that has ended, as the page and the report show it: why, peaks with units, events, sheet, timing."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hmor.console.words import event_words, order_words
+from mor.validation.tracking import tracking
+from rt_runtime import Record, load_run
+from rt_runtime.engine.pacing import STATES
+from rt_runtime.engine.run_folder import RUN, STUDY
+from rt_runtime.errors import ConfigError
+from rt_runtime.files import read_json
+
+
+def summary(folder: Path) -> dict[str, Any]:
+    """Return what a console must know of a run that has ended, with its `summary`."""
+    record = load_run(folder)
+    run: dict[str, Any] = read_json(folder / RUN, f"{RUN} of {folder}") if (folder / RUN).is_file() else {}
+    every = round(record.rate * (record.time[1] - record.time[0])) if len(record) > 1 else 1
+    about: dict[str, Any] = {
+        "study": run.get("study", folder.name),
+        "rate": record.rate,
+        "every": max(1, every),
+        "duration": run.get("duration_s", float(record.time[-1]) if len(record) else 0.0),
+        "length": float(record.time[-1]) if len(record) else 0.0,
+        "start": "at_once",
+        "signals": [{"name": signal.name, "unit": signal.unit} for signal in record.signals],
+        "measured": [],
+        "rules": run.get("rules", []),
+        "commands": [],
+        "tunables": [],
+        "run": folder.name,
+    }
+    told = [[*event_words(e, about), "monitor"] for e in run.get("events", [])]
+    told += [[*order_words(o), "operator"] for o in run.get("operator", [])]
+    about["events"] = [[tick, who, words] for tick, words, who in sorted(told)]
+    timing, names = run.get("timing") or {}, kept_study(folder).get("run", {}).get("tracking")
+    about["summary"] = {
+        "ended": record.ended,
+        "peaks": peaks(record),
+        "missed": timing.get("missed"),
+        "ticks": record.ticks,
+        "frames_lost": record.frames_lost,
+        "tracking": tracking_figures(record, names) if names else None,
+        "sheet": run.get("sheet"),
+        "folder": str(folder),
+    }
+    return about
+
+
+def peaks(record: Record) -> list[list[Any]]:
+    """Return name, smallest and largest value, and unit of every signal that is not the program's own."""
+    rows: list[list[Any]] = []
+    for signal, values in zip(record.signals, record.values.T, strict=True):
+        seen = values[np.isfinite(values)]
+        if len(seen) and not signal.name.startswith(("host.", "monitor.", "rig.")):
+            rows.append([signal.name, float(seen.min()), float(seen.max()), signal.unit])
+    return rows
+
+
+def kept_study(folder: Path) -> dict[str, Any]:
+    """Return the study file that a run keeps; empty when there is none."""
+    try:
+        return tomllib.loads((folder / STUDY).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def while_running(record: Record) -> NDArray[np.bool_]:
+    """Tell of each frame whether the test clock ran and the monitor let the wanted command through."""
+    names = [signal.name for signal in record.signals]
+    if "monitor.test_tick" not in names or "monitor.state" not in names:
+        return np.ones(len(record), dtype=bool)
+    running: NDArray[np.bool_] = record["monitor.state"] == STATES.index("running")
+    return running & (record["monitor.test_tick"] >= 0)
+
+
+def tracking_figures(record: Record, names: dict[str, str]) -> dict[str, float] | None:
+    """Return J1 to J3 of two recorded signals while the test ran."""
+    running = while_running(record)
+    try:
+        target, measured = record[names["target"]][running], record[names["measured"]][running]
+    except (ConfigError, KeyError):
+        return None
+    if not len(target) or np.abs(target).max() < 1e-12 or not np.isfinite(target + measured).all():
+        return None
+    found = tracking(measured, target, record.rate)
+    return {"J1_ms": float(found.J1), "J2_percent": found.J2, "J3_percent": found.J3}

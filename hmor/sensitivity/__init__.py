@@ -1,0 +1,1 @@
+"""Sensitivity analysis of a study, its section and pages; campaigns that choose their own points."""

@@ -1,0 +1,145 @@
+"""The test of a study: run it against the clock or as fast as it can, keep everything, say how it went."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hmor.study.file import Study
+from hmor.study.run import PreparedRun, RunSection, UdpSection, prepare
+from mor.data.trajectory import Trajectory
+from mor.validation.tracking import tracking
+from rt_runtime import InProcessRig, Record, RunFolder, Tripped, UdpRig
+from rt_runtime.engine.host_check import timing_verdict
+from rt_runtime.files import replacing
+
+SHOWN = 20_000
+"""At most about so many frames of the tracking are kept for pictures."""
+
+
+def prepare_study(study: Study, stack: ExitStack | None = None) -> PreparedRun:
+    """Build and check the test of a study; with `stack`, start its rig and leave it to the stack to end it.
+
+    A rig that the study names is a process of its own in a paced test; in one without a clock it is a part of this
+    process, one tick per command, so that neither side waits for the other.
+    """
+    from hmor.study.simulate import exported_parts
+
+    section = study.need("run", study.run)
+    actuator, inside = section.actuator, None
+    if isinstance(actuator, UdpSection) and actuator.rig is not None:
+        if not section.paced:
+            from hmor.rigs.catalogue import find_rig
+
+            side = find_rig(actuator.rig, section.rate, study.place)
+            inside = InProcessRig(side.loop, side.commands, side.measured)
+        if stack is None or inside is not None:  # nobody listens there
+            where: dict[str, Any] = {"port": 9}
+        else:
+            from hmor.rigs.process import rig_process
+
+            port, key = stack.enter_context(rig_process(actuator.rig, section.rate))
+            where = {"port": port, "key_file": str(key.resolve())}
+        section = section.model_copy(update={"actuator": actuator.model_copy(update=where)})
+    return prepare(
+        section,
+        study.place,
+        study.study.seed,
+        exported_parts(study, section.parts, signer=section.signers(study.place)),
+        actuator=inside,
+    )
+
+
+def run_test(study: Study) -> dict[str, Any]:
+    """Run the test of a study; return what `--json` prints."""
+    with ExitStack() as stack:
+        prepared = prepare_study(study, stack)
+        section = prepared.section
+        base = study.place / section.folder if section.folder else study.folder / "run"
+        if prepared.channel is not None:
+            stack.enter_context(prepared.channel)
+        folder = prepared.folder(base, study.text())
+        record, tripped = _run_with_desk(study, prepared, folder)
+        result = summary(record) | {
+            "study": study.study.name,
+            "folder": str(folder.path),
+            "tripped": tripped,
+            "paced": section.paced,
+            "settings": section.settings,
+            "parts": section.parts,
+            "events": prepared.events(),
+        }
+        if isinstance(prepared.actuator, UdpRig):
+            result["traffic"] = dict(prepared.actuator.traffic)
+            result["round_trip_us"] = prepared.actuator.round_trips.summary_us()
+    return result | _tracking(section, record, folder.path)
+
+
+def _run_with_desk(study: Study, prepared: PreparedRun, folder: RunFolder) -> tuple[Record, bool]:
+    """Run the test, against the clock with an operator's desk; return the record and whether it tripped."""
+    from hmor.console.station import station
+
+    section = prepared.section
+    try:
+        if not section.paced:
+            return prepared.loop.run(section.duration, folder=folder), False
+        with station(study, prepared, Path(folder.path)) as desk:
+            status = desk.status if desk.view else None
+            return prepared.loop.run(
+                section.duration, paced=True, pacing=section.pacing, folder=folder, status=status, desk=desk.desk
+            ), False
+    except Tripped as trip:
+        return trip.record, True
+
+
+def summary(record: Record) -> dict[str, Any]:
+    """Return what a record says in a few numbers."""
+    timing = record.timing
+    result: dict[str, Any] = {"ended": record.ended, "ticks": record.ticks, "frames": len(record)}
+    result["frames_lost"] = record.frames_lost
+    result["rate_hz"] = record.rate
+    result["ranges"] = {
+        signal.name: [float(np.nanmin(values)), float(np.nanmax(values)), signal.unit]
+        for signal, values in zip(record.signals, record.values.T, strict=True)
+        if np.isfinite(values).any()
+    }
+    if timing is not None:
+        result |= {"missed": timing.missed, "skipped": timing.skipped, "wake_us": timing.wake.summary_us()}
+        result |= {"own_us": timing.own.summary_us(), "host": timing.host}
+        result["verdict"] = timing_verdict(timing, record.rate)
+        result["histograms"] = {
+            name: {"from_us": [edge / 1e3 for edge in d.edges_ns], "counts": list(d.counts)}
+            for name, d in (("own time", timing.own), ("wake-up latency", timing.wake))
+        }
+    return result | record.notes
+
+
+def _running(section: RunSection, record: Record) -> NDArray[np.bool_]:
+    """Tell of each frame whether the test ran: on the test clock, where that is recorded."""
+    if any(signal.name == "monitor.test_tick" for signal in record.signals):
+        tick = record["monitor.test_tick"]
+        return (tick >= 0) & (tick < section.duration * section.rate) & (np.diff(tick, prepend=-1) > 0)
+    return record.time < section.duration
+
+
+def _tracking(section: RunSection, record: Record, folder: Path) -> dict[str, Any]:
+    """Return J1 to J3 while the test ran (before its soft stop), and keep both signals for pictures."""
+    if section.tracking is None:
+        return {}
+    running = _running(section, record)
+    target, measured = (record[section.tracking[name]][running] for name in ("target", "measured"))
+    every = max(1, len(target) // SHOWN)
+    unit = next(signal.unit for signal in record.signals if signal.name == section.tracking["target"])
+    kept = Trajectory(
+        record.time[running][::every], np.column_stack([target, measured])[::every], {"target": unit, "measured": unit}
+    )
+    with replacing(folder / "tracking.nc") as path:
+        kept.save(path)
+    if not len(target) or np.abs(target).max() < 1e-12 or not np.isfinite(target + measured).all():
+        return {"tracking": None}
+    found = tracking(measured, target, section.rate / section.every)
+    return {"tracking": {"J1_ms": float(found.J1), "J2_percent": found.J2, "J3_percent": found.J3}}

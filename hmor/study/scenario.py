@@ -1,0 +1,67 @@
+"""A reduced part judged in the scenario of the full-order hybrid model, which no fit has seen."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hmor.study.file import Model, Study
+from hmor.study.loading import import_object
+from mor.data.trajectory import Trajectory
+from mor.hybrid.model import HybridModel
+from mor.reduced.base import ReducedModel
+from mor.validation.validate import nrmse, peak_error
+from rt_runtime.errors import ConfigError
+
+
+def scenario_run(study: Study, model: Model, fitted: ReducedModel) -> tuple[Trajectory, Trajectory, Trajectory] | None:
+    """Return inputs, and what the full-order part and its reduced model give to them; None when no variant has it.
+
+    The full-order hybrid model is driven through its scenario; what its part reads goes into the reduced model.
+    """
+    from hmor.study.simulate import full_hybrid
+
+    places = [
+        place
+        for parts in (study.hybrid.variants.values() if study.hybrid else ())
+        for place, path in parts.items()
+        if path == model.path
+    ]
+    if study.hybrid is None or not places:
+        return None
+    part = full_hybrid(study, study.hybrid).substructures[places[0]]
+    reads, writes = [port.name for port in part.inputs], [port.name for port in part.outputs]
+    truth = _driven(study.hybrid.model, study.place, (*reads, *writes))
+    u = np.column_stack([truth[name] for name in reads])
+    step, dt = float(truth.time[1] - truth.time[0]), getattr(fitted, "dt", None)
+    if dt is not None and abs(step - dt) > 1e-6 * dt:  # a stored response may have been thinned out
+        raise ConfigError(
+            f"Step of model '{model.path}' must be that of the scenario's full-order response, {step:g} s, got "
+            f"{dt:g} s; fit it at that step, or store the response at every tick."
+        )
+    answer = fitted.rollout(u)
+    shown = truth.select(writes)
+    return truth.select(reads), shown, Trajectory(truth.time, answer[:, : len(writes)], shown.ports)
+
+
+@lru_cache(maxsize=4)
+def _driven(model: str, place: Path, signals: tuple[str, ...]) -> Trajectory:
+    """Return signals of the full-order hybrid model in its scenario, at every tick."""
+    whole: HybridModel = import_object(model, place)
+    return whole.run(record=list(signals), every=1)
+
+
+def judge_on_scenario(study: Study, model: Model, fitted: ReducedModel) -> dict[str, Any] | None:
+    """Return NRMSE and peak error of the worst output in the scenario."""
+    both = scenario_run(study, model, fitted)
+    if both is None:
+        return None
+    _, truth, answer = both
+    names = truth.names
+    return {
+        "nrmse": max(nrmse(answer[name], truth[name]) for name in names),
+        "peak_error": max(peak_error(answer[name], truth[name]) for name in names),
+    }

@@ -1,0 +1,182 @@
+"""Cached steps: each leaves a result with the fingerprint of what it was made from, and is re-run when that changes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from rt_runtime.errors import ConfigError
+from rt_runtime.files import write_file
+
+Result = dict[str, Any]
+Results = Mapping[str, Any]
+
+
+def program_version() -> str:
+    """Return the version of this program."""
+    return version("hybrid-mor")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: what it needs, what its outcome depends on besides that, and what it does.
+
+    `name` is "group" or "group/item"; a command makes all steps of its group. `depends` returns plain values; when one
+    of them, or the fingerprint of a needed step, changes, the step is made again. `make` gets the results of the needed
+    steps by name, writes its files below the folder of the results, returns plain values. `files` are paths below that
+    folder that must exist for the result to count.
+    """
+
+    name: str
+    make: Callable[[Results], Result]
+    depends: Mapping[str, Any]
+    needs: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+    @property
+    def group(self) -> str:
+        """The command that makes it."""
+        return self.name.partition("/")[0]
+
+
+class Pipeline:
+    """The steps of a study in their order, and the folder that holds what they leave behind."""
+
+    def __init__(self, study: str, folder: Path, steps: list[Step], *, called: str | None = None) -> None:
+        self.study = study
+        self.folder = folder
+        self.steps = {step.name: step for step in steps}
+        self.called = called or study  # how the user names it, options included: what hints repeat
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The commands that make these steps, in their order."""
+        return tuple(dict.fromkeys(step.group for step in self.steps.values()))
+
+    def fingerprint(self, name: str) -> str:
+        """Return a text that changes when anything the step is made from changes."""
+        step = self.steps[name]
+        parts = {"depends": step.depends, "needs": [self.fingerprint(other) for other in step.needs]}
+        text = json.dumps(parts, sort_keys=True, default=_plain)
+        return hashlib.sha256(f"{name} {text}".encode()).hexdigest()[:16]
+
+    def run_group(self, group: str, *, force: bool = False) -> Result:
+        """Make all steps of a group; return {item: result}, or the result of a step without items."""
+        names = [name for name, step in self.steps.items() if step.group == group]
+        if not names:
+            raise ConfigError(
+                f"Study {self.called} has nothing to {group}: it has {', '.join(self.groups) or 'no steps'}."
+            )
+        results = {name: self.run(name, force=force) for name in names}
+        return results[group] if names == [group] else {name.partition("/")[2]: results[name] for name in names}
+
+    def run(self, name: str, *, force: bool = False) -> Result:
+        """Make one step, unless its result is there and still true; return the result."""
+        step = self.steps[name]
+        self._check_folder(force)
+        stored = self._stored(name)
+        if stored is not None and not force and self._holds(step, stored):
+            print(f"{name}: unchanged, made {stored['made']}", file=sys.stderr)
+            return dict(stored["result"])
+        given = {other: self.result(other) for other in step.needs}
+        print(f"{name} ...", file=sys.stderr)
+        start = time.perf_counter()
+        result: Result = _finite(step.make(given))
+        seconds = time.perf_counter() - start
+        entry = {
+            "study": self.study,
+            "version": program_version(),
+            "fingerprint": self.fingerprint(name),
+            "made": datetime.now().astimezone().isoformat(timespec="seconds"),
+            "seconds": round(seconds, 3),
+            "result": result,
+        }
+        self._path(name).parent.mkdir(parents=True, exist_ok=True)
+        write_file(self._path(name), (json.dumps(entry, indent=2, allow_nan=False) + "\n").encode())
+        print(f"{name}: done in {seconds:.1f} s", file=sys.stderr)
+        return result
+
+    def result(self, name: str) -> Result:
+        """Return the result of a step that was made and is still true."""
+        step = self.steps[name]
+        stored = self._stored(name)
+        if stored is None:
+            raise ConfigError(
+                f"Step '{name}' of study '{self.study}' is not made yet; run: hmor {step.group} {self.called}"
+            )
+        if not self._holds(step, stored):
+            raise ConfigError(
+                f"Step '{name}' of study '{self.study}' was made from other settings or its files are gone from "
+                f"{self.folder}; run it again: hmor {step.group} {self.called}"
+            )
+        return dict(stored["result"])
+
+    def holds(self, name: str) -> bool:
+        """Tell whether a step was made and is still true."""
+        stored = self._stored(name)
+        return stored is not None and self._holds(self.steps[name], stored)
+
+    def seconds(self, name: str) -> float | None:
+        """Return how long a step took, None when it was not made."""
+        stored = self._stored(name)
+        return None if stored is None else float(stored["seconds"])
+
+    def _holds(self, step: Step, stored: Result) -> bool:
+        there = all((self.folder / file).exists() for file in step.files)
+        return there and bool(stored["fingerprint"] == self.fingerprint(step.name))
+
+    def _path(self, name: str) -> Path:
+        return self.folder / "steps" / f"{name}.json"
+
+    def _stored(self, name: str) -> Result | None:
+        path = self._path(name)
+        if not path.is_file():
+            return None
+        try:
+            entry = json.loads(path.read_text(encoding="utf-8"))
+            if not {"study", "version", "fingerprint", "made", "seconds", "result"} <= set(entry):
+                raise ValueError("a key is missing")
+        except ValueError as error:
+            text = f"File {path} must hold the result of a step, got {error}; delete it and run again."
+            raise ConfigError(text) from None
+        return dict(entry)
+
+    def _check_folder(self, force: bool) -> None:
+        (self.folder / "steps").mkdir(parents=True, exist_ok=True)
+        for name in self.steps:
+            stored = self._stored(name)
+            if stored is None or force:
+                continue
+            if stored["study"] != self.study:
+                raise ConfigError(
+                    f"Folder {self.folder} belongs to study '{stored['study']}', not to '{self.study}'; choose another "
+                    "with --folder."
+                )
+            if stored["version"] != program_version():
+                raise ConfigError(
+                    f"Folder {self.folder} was made by hybrid-mor {stored['version']}, this is {program_version()}; "
+                    "choose another with --folder, or make it anew with --force."
+                )
+
+
+def _plain(value: Any) -> Any:
+    """Return what stands for an object in a fingerprint."""
+    return value.to_dict() if hasattr(value, "to_dict") else str(value)
+
+
+def _finite(value: Any) -> Any:
+    """Return plain values as JSON can hold them: null for what is not finite."""
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,1 @@
+"""What the command prints and the pages it writes."""
