@@ -11,11 +11,12 @@ import daqp
 import numpy as np
 
 from mor import prediction_model
-from mor.control_design import arx_parameters
+from mor.dynamics.control_design import arx_parameters
+from mor.dynamics.transfer import TransferFunction
 from mor.models.actuators import electric_drive
-from mor.transfer import TransferFunction
 from rt_runtime import AdaptiveMpc, Horizon, Identification, Loop, Mpc, StateSpace, Table, previous
 from rt_runtime._core import MoveQp
+from rt_runtime.engine.worst_case import adversarial_inputs
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.reference.control import NumpyAdaptiveMpc, predictions, running_sum
@@ -61,10 +62,47 @@ def quadratic_programme(channels: int, repeats: int) -> dict[str, object]:
         results[f"{label}_random_order_us"] = best(solve, shuffled, repeats)
         results[f"{label}_iterations_mean"] = qp.time_solves(linear, -upper, upper) / len(linear)
         sense = np.zeros(2 * n, dtype=np.int32)
+        cold = [cold_solve(qp, f, upper) for f in linear[::10]]
+        results[f"{label}_cold_us"] = float(np.median([us for us, _ in cold]))
+        results[f"{label}_cold_worst_us"] = max(us for us, _ in cold)
+        results[f"{label}_cold_iterations_max"] = max(iterations for _, iterations in cold)
         other = [daqp.solve(hessian, f, rows, upper, -upper, sense)[3]["solve_time"] for f in linear[:200]]
         results[f"{label}_daqp_us"] = 1e6 * float(np.median(other))
     goals = {1: (0.6, 1.5, 4.0), 6: (15.0, 80.0, 90.0)}[channels]
-    return results | {f"qp_{channels}x{moves}_goal_us": list(goals)}
+    results |= {
+        f"qp_{channels}x{moves}_goal_us": list(goals),
+        f"qp_{channels}x{moves}_iteration_bound": qp.max_iterations,
+    }
+    return results | ({"qp_6x10_cold_goal_us": {"mixed": 90.0, "saturated": 180.0}} if channels == 6 else {})
+
+
+def cold_solve(qp: MoveQp, f: np.ndarray, upper: np.ndarray) -> tuple[float, int]:
+    """Least of five times of a solve without an active set to start from, in us with its call, and its iterations."""
+    times, iterations = [], 0
+    for _ in range(5):
+        qp.reset()
+        begin = time.perf_counter()
+        _, _, iterations = qp.solve(f, -upper, upper)
+        times.append(time.perf_counter() - begin)
+    return 1e6 * min(times), iterations
+
+
+def adversarial(ticks: int) -> dict[str, object]:
+    """Slowest tick of an MPC with limits whose targets switch every constraint, and its enforced bound."""
+    horizon = Horizon(10, WEIGHT, 0.002, bounds=(-0.25, 0.25), rate_limit=0.1, rate_unit="per second", preview=True)
+    mpc = Mpc(prediction_model(electric_drive(), 1 / 1024), horizon)
+    rng, worst, done = np.random.default_rng(0), 0.0, 0
+    while done < ticks:
+        part = min(ticks - done, 200_000)
+        worst = max(worst, mpc.time_steps(adversarial_inputs(part, mpc.n_in, rng), 3)[0])
+        done += part
+    flops, bound = mpc.work
+    return {
+        "mpc_adversarial_ticks": ticks,
+        "mpc_adversarial_worst_us": 1e-3 * worst,
+        "mpc_counted_operations": flops,
+        "mpc_iteration_bound": bound,
+    }
 
 
 def best(solve: Callable[[np.ndarray], object], linear: np.ndarray, repeats: int) -> float:
@@ -151,10 +189,10 @@ def controllers(quick: bool) -> dict[str, object]:
 
 def virtual_tests(runs: int) -> dict[str, object]:
     """Wall time of a design of virtual tests of the frame with its damper (41 s of motion each, all processors)."""
-    from hmor.studies import find
     from hmor.studies.base import Options
+    from hmor.study.simulate import built_in_test
 
-    study = find("frame_mr_damper")
+    study = built_in_test("frame_mr_damper")
     study.simulate(Options())
     begin = time.perf_counter()
     found = study.simulate_many(runs, Options())
@@ -171,4 +209,5 @@ def run(quick: bool) -> dict[str, object]:
     """Measure all of it; the counted allocations are checked by tests/cpp/control.cpp."""
     repeats = 3 if quick else 15
     results = quadratic_programme(1, repeats) | quadratic_programme(6, max(2, repeats // 3))
+    results |= adversarial(100_000 if quick else 10_000_000)
     return results | controllers(quick) | virtual_tests(20 if quick else 200)

@@ -51,7 +51,7 @@ def against_one_function(hand: ctypes.CDLL, ticks: int, repeats: int) -> dict[st
     loop.add("delay", Delay(10), inputs=["x1"], outputs=["late"])
     core, _ = loop._build(ticks)
 
-    from rt_runtime.discretise import zero_order_hold
+    from rt_runtime.blocks.discretise import zero_order_hold
 
     a, b, *_ = zero_order_hold(A, B, OUT, np.zeros((3, 1)), 1 / RATE)
     a, b, c = (np.ascontiguousarray(m) for m in (a, b, OUT))

@@ -11,18 +11,18 @@ from pathlib import Path
 import numpy as np
 
 from export import write
-from export.compiler import compile_c, find_compiler
+from export.c.compiler import compile_c, find_compiler
 from export.engines import CEngine, OnnxEngine
-from export.fmu_host import FmuHost
-from mor.ffnn import Ffnn
+from export.fmu.host import FmuHost
+from mor.data.ports import Port
 from mor.marginals import Uniform
-from mor.memory import Memory
-from mor.pce import Pce
-from mor.polynomials import index_set, recurrence_table
-from mor.ports import Port
-from mor.reduced import ReducedModel
-from rt_runtime.bundle import Bundle, difference
-from rt_runtime.rom import Rom
+from mor.reduced.base import ReducedModel
+from mor.reduced.ffnn import Ffnn
+from mor.reduced.memory import MemoryModel
+from mor.reduced.pce.basis import index_set, recurrence_table
+from mor.reduced.pce.model import Pce
+from rt_runtime.bundle.read import Bundle, difference
+from rt_runtime.bundle.rom import Rom
 
 LOWER, UPPER = np.array([0.0, -5.0]), np.array([50.0, 49.0])
 PORTS = (Port("F_br", "N"), Port("w_rw", "rad/s"))
@@ -108,7 +108,7 @@ def polynomial(degree: int = 10) -> Pce:
     )  # fmt: skip
 
 
-def network_with_memory() -> Memory:
+def network_with_memory() -> MemoryModel:
     """A lag with a pole of 0.9999: what is wrong in one step is remembered for ten thousand."""
     inputs = (*PORTS, Port("tau_rw_lag1", "N m"))
     rng = np.random.default_rng(6)
@@ -117,7 +117,7 @@ def network_with_memory() -> Memory:
         (rng.normal(size=10), np.zeros(1)), inputs, TORQUE, (np.append(LOWER, -50.0), np.append(UPPER, 200.0)),
         (np.array([-50.0]), np.array([200.0])), skip=np.array([[1e-5, 1e-5, 0.9999]]),
     )  # fmt: skip
-    return Memory.around(step, PORTS, dt=1e-4, input_lags=0, output_lags=1, bounds=([-50.0], [200.0]))
+    return MemoryModel.around(step, PORTS, dt=1e-4, input_lags=0, output_lags=1, bounds=([-50.0], [200.0]))
 
 
 def fastest(job: Callable[[], object], repeat: int) -> float:
@@ -197,14 +197,14 @@ def parity(
     rng = np.random.default_rng(17)
     for name, model in models.items():
         entry = bundle.models[name]
-        memory = isinstance(model, Memory)
-        if isinstance(model, Memory):
+        memory = isinstance(model, MemoryModel)
+        if isinstance(model, MemoryModel):
             u = np.clip(rng.normal(size=(steps // 50 + 1, 2)).repeat(50, axis=0)[:steps] * 20.0 + 20.0, LOWER, UPPER)
             expected = model.rollout(u)
         else:
             u = rng.uniform(LOWER, UPPER, (rows, 2))
             expected = model.predict(u)
-        engine = OnnxEngine(entry.onnx, model.initial if isinstance(model, Memory) else None)
+        engine = OnnxEngine(entry.onnx, model.initial if isinstance(model, MemoryModel) else None)
         rom = Rom(entry)
         answers = {
             "onnxruntime": engine.run(u) if memory else engine.rows(u),

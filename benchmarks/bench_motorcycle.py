@@ -21,7 +21,7 @@ RECORD = ["w_en", "tau_vd", "w_vd", "w_rw", "w_fw", "v", "x", "tau_en", "tau_rw"
 
 
 @cache
-def numba_motorcycle() -> Callable[[int], Floats]:
+def numba_motorcycle() -> Callable[[int], Floats]:  # noqa: C901  (one function is what numba compiles best)
     """The same right-hand sides, the same order of a tick and the same arithmetic, written as loops for numba.
 
     Parameters are arguments, as they are in the loop: frozen into the code, numba folds them and gains about 15 %.

@@ -1,8 +1,11 @@
 """Accuracy and speed of polynomial chaos beside other packages, on the same designs, in one run.
 
 Relative error (mean square over variance) on 100 000 points never seen, median over five Latin hypercubes; times on one
-core. The peers come with the extra `bench` and are left out when they are not installed. Each peer gets the degree and
-truncation that suit it on the problem; `fit_pce` is told nothing.
+core. Ten public functions; the settings of `fit_pce` were chosen on Ishigami, borehole, the G function and the brake
+map, the other six (OTL circuit, wing weight, piston, robot arm, Friedman, flood) were not looked at. openturns comes
+with the extra `bench`; UQpy wants numpy 1 and is used where it can be imported. Each peer gets several degrees and
+truncations, and the one with the smallest error on the points never seen counts; `fit_pce` is told nothing.
+`places` says in how many of the functions the median error of `fit_pce` is the smallest.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import importlib.util
 import time
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -29,11 +32,17 @@ from mor import (
     ishigami,
     sobol_g,
 )
+from mor.problems.public import flood, friedman, otl_circuit, piston, robot_arm, wing_weight
 
 GOALS = {"ishigami": 1e-8, "borehole": 7e-6, "sobol_g": 3.7e-3, "brake_map": 5e-8}
-ROWS = {"ishigami": 200, "borehole": 200, "sobol_g": 500, "brake_map": 200}
-PEER_BASIS = {"ishigami": (14, 1.0), "borehole": (4, 1.0), "sobol_g": (12, 0.5), "brake_map": (14, 1.0)}
-"""Degree and q for the peers."""
+ROWS = {"sobol_g": 500}
+PEER_BASES = {
+    "ishigami": ((14, 1.0),), "borehole": ((4, 1.0), (3, 1.0)), "sobol_g": ((12, 0.5), (8, 0.5)),
+    "brake_map": ((14, 1.0),), "otl_circuit": ((4, 1.0), (5, 0.75)), "wing_weight": ((3, 1.0), (5, 0.5)),
+    "piston": ((4, 1.0), (6, 0.6)), "robot_arm": ((3, 1.0), (6, 0.5)), "friedman": ((5, 1.0), (7, 0.75)),
+    "flood": ((3, 1.0), (6, 0.5)),
+}  # fmt: skip
+"""Degrees and q for the peers."""
 
 Predictor = Callable[[np.ndarray], np.ndarray]
 
@@ -42,7 +51,7 @@ def ours(problem: ReferenceFunction, data: Dataset) -> Predictor:
     return fit_pce(data, problem.space).predict
 
 
-def openturns_lars(problem: ReferenceFunction, data: Dataset) -> Predictor:
+def openturns_lars(problem: ReferenceFunction, data: Dataset, degree: int, q: float) -> Predictor:
     import openturns as ot
 
     ot.TBB.Disable()
@@ -55,7 +64,6 @@ def openturns_lars(problem: ReferenceFunction, data: Dataset) -> Predictor:
         elif isinstance(m, LogNormal):
             laws.append(ot.LogNormal(m.mu, m.sigma, 0.0))
     joint = ot.JointDistribution(laws)
-    degree, q = PEER_BASIS[problem.name]
     enumerate_ = ot.HyperbolicAnisotropicEnumerateFunction(len(laws), q)
     families = [ot.StandardDistributionPolynomialFactory(law) for law in laws]
     basis = ot.OrthogonalProductPolynomialFactory(families, enumerate_)
@@ -69,7 +77,7 @@ def openturns_lars(problem: ReferenceFunction, data: Dataset) -> Predictor:
     return lambda X: np.asarray(surrogate(ot.Sample(X)))
 
 
-def uqpy_lars(problem: ReferenceFunction, data: Dataset) -> Predictor:
+def uqpy_lars(problem: ReferenceFunction, data: Dataset, degree: int, q: float) -> Predictor:
     from UQpy.distributions import JointIndependent
     from UQpy.distributions import Normal as UqNormal
     from UQpy.distributions import Uniform as UqUniform
@@ -88,6 +96,7 @@ def uqpy_lars(problem: ReferenceFunction, data: Dataset) -> Predictor:
             laws.append(UqNormal(m.mean, m.std))
         elif isinstance(m, LogNormal):
             laws.append(UqNormal(m.mu, m.sigma))
+
     class Expansion(PolynomialChaosExpansion):
         """Its own error, which stops at float() of an array of one value under numpy 2.4."""
 
@@ -97,7 +106,6 @@ def uqpy_lars(problem: ReferenceFunction, data: Dataset) -> Predictor:
             residual = (np.ravel(y) - np.ravel(self.predict(self.experimental_design_input))) / (1 - leverage)
             return float(np.round(np.mean(residual**2) / np.var(y) * (len(y) - 1) / len(y), 7))
 
-    degree, q = PEER_BASIS[problem.name]
     basis = TotalDegreeBasis(JointIndependent(laws), degree, q)
     pce = Expansion(polynomial_basis=basis, regression_method=LeastSquareRegression())
     pce.fit(inside(data.X), data.Y)
@@ -105,12 +113,12 @@ def uqpy_lars(problem: ReferenceFunction, data: Dataset) -> Predictor:
     return lambda X: best.predict(inside(X))
 
 
-def solvers() -> dict[str, Callable[[ReferenceFunction, Dataset], Predictor]]:
-    found: dict[str, Callable[[ReferenceFunction, Dataset], Predictor]] = {"fit_pce": ours}
-    if importlib.util.find_spec("openturns"):
-        found["openturns"] = openturns_lars
-    if importlib.util.find_spec("UQpy"):
-        found["uqpy"] = uqpy_lars
+def solvers(name: str) -> dict[str, list[Callable[[ReferenceFunction, Dataset], Predictor]]]:
+    """Return {package: fits with the settings that are tried}."""
+    found: dict[str, list[Callable[[ReferenceFunction, Dataset], Predictor]]] = {"fit_pce": [ours]}
+    for package, label, fit in (("openturns", "openturns", openturns_lars), ("UQpy", "uqpy", uqpy_lars)):
+        if importlib.util.find_spec(package):
+            found[label] = [partial(fit, degree=degree, q=q) for degree, q in PEER_BASES[name]]
     return found
 
 
@@ -122,7 +130,8 @@ def validation(name: str, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def problems() -> list[ReferenceFunction]:
-    return [ishigami(), borehole(), sobol_g(), brake_map()]
+    return [ishigami(), borehole(), sobol_g(), brake_map(), otl_circuit(), wing_weight(), piston(), robot_arm(),
+            friedman(), flood()]  # fmt: skip
 
 
 def judge(problem: ReferenceFunction, solver: Callable[..., Predictor], seeds: range, n_valid: int) -> dict[str, float]:
@@ -133,7 +142,7 @@ def judge(problem: ReferenceFunction, solver: Callable[..., Predictor], seeds: r
     X, y = validation(problem.name, n_valid)
     errors, times = [], []
     for seed in seeds:
-        data = problem.dataset(ROWS[problem.name], seed=seed)
+        data = problem.dataset(ROWS.get(problem.name, 200), seed=seed)
         start = time.process_time()
         predict = solver(problem, data)
         times.append(time.process_time() - start)
@@ -197,6 +206,12 @@ def shortest(work: Callable[[], object], repeats: int) -> float:
     return best
 
 
+def _is_first(name: str, results: dict[str, object]) -> bool:
+    errors = {key.split(".")[1]: float(str(value)) for key, value in results.items()
+              if key.startswith(f"{name}.") and key.endswith(".error") and ".goal." not in key}  # fmt: skip
+    return min(errors, key=lambda label: errors[label]) == "fit_pce"
+
+
 def run(quick: bool) -> dict[str, object]:
     results: dict[str, object] = {}
     seeds, n_valid = (range(2), 20_000) if quick else (range(5), 100_000)
@@ -204,10 +219,14 @@ def run(quick: bool) -> dict[str, object]:
         warm = ishigami()
         fit_pce(warm.dataset(30, seed=0), warm.space).predict(np.zeros((2, 3)))  # compiles
         for problem in problems():
-            for name, solver in solvers().items():
-                for key, value in judge(problem, solver, seeds, n_valid).items():
+            for name, fits in solvers(problem.name).items():
+                judged = [judge(problem, fit, seeds, n_valid) for fit in fits]
+                for key, value in min(judged, key=lambda one: one["error"]).items():
                     results[f"{problem.name}.{name}.{key}"] = value
-            results[f"{problem.name}.goal.error"] = GOALS[problem.name]
+            if problem.name in GOALS:
+                results[f"{problem.name}.goal.error"] = GOALS[problem.name]
+        results["places.first_of_ten"] = sum(_is_first(problem.name, results) for problem in problems())
+        results["places.goal"] = 9
         results |= {"goal.slowest_fit_cpu_s": 1.0, "goal.million_cpu_s": 1.0}
         problem = ishigami()
         model = fit_pce(problem.dataset(200, seed=0), problem.space)

@@ -19,19 +19,19 @@ import numpy as np
 
 from export import write
 from mor import Ffnn, Gate, fit_pce
-from mor.functions import brake_map
-from mor.ports import Port
+from mor.data.ports import Port
+from mor.problems.functions import brake_map
 from rt_runtime import (
     Command,
     Drive,
     Loop,
-    Manners,
     Pacing,
     Rom,
     Rule,
     Sensor,
     SimulatedActuator,
     StabilityWarning,
+    StartStop,
     StateSpace,
     Sum,
     Table,
@@ -39,7 +39,7 @@ from rt_runtime import (
     load_bundle,
     protect,
 )
-from rt_runtime.actuators import names_of
+from rt_runtime.rig.actuators import names_of
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -186,10 +186,11 @@ def full_loop(folder: Path, rate: float) -> Loop:
         Rule.tracking("tracking", "measured", "x1", 0.5),
         Rule("stability", "sw", upper=1e9),
         Rule.stale("stale", "rig.age", 10),
-        Rule("overrun", "host.late", upper=50.0),
+        Rule("overrun", "host.late", upper=1e9),
+        Rule("stall", "host.elapsed", upper=10.0),  # in place of the default: the bench measures any host
     ]
-    manners = Manners(soft_start=0.01, soft_stop=0.01, trip=0.01)
-    protect(loop, [Command("x1", "command", -0.5, 0.5, rate=10.0)], rules, manners=manners)
+    manners = StartStop(soft_start=0.01, soft_stop=0.01, trip=0.01)
+    protect(loop, [Command("x1", "command", -0.5, 0.5, rate=10.0, measured="measured")], rules, manners=manners)
     loop.add("rig.write", Drive(actuator), inputs=["command"], outputs=["rig.sent"])
     return loop
 
@@ -296,7 +297,12 @@ def rig(seconds: float) -> dict[str, object]:
         loop.add("rig.read", Sensor(actuator), outputs=names_of("rig", ["x", "force"]))
         t = np.linspace(0.0, seconds, 4001)
         loop.add("target", Table(t, 0.01 * np.sin(6.0 * t)), outputs=["wanted"])
-        protect(loop, [Command("wanted", "command", -0.05, 0.05, rate=1.0)], [Rule.stale("stale", "rig.age", 1000)])
+        any_host = "the bench measures any host"
+        rules = [
+            Rule("stale", "rig.age", upper=1000, reason=any_host),
+            Rule("stall", "host.elapsed", upper=1.0, reason=any_host),
+        ]
+        protect(loop, [Command("wanted", "command", -0.05, 0.05, rate=1.0, measured="x")], rules)
         loop.add("rig.write", Drive(actuator), inputs=["command"], outputs=["rig.sent"])
         record = loop.run(seconds, paced=True)
         lost_there = int(process.stdout.readline())

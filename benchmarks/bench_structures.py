@@ -6,11 +6,11 @@ import time
 
 import numpy as np
 
+from hmor.studies.benchmark_loop import benchmark_loop
+from mor.dynamics.integrators import generalized_alpha, ground_load, newmark, operator_splitting, rk4
 from mor.excitation import synthetic_ground_motion
-from mor.integrators import generalized_alpha, ground_load, newmark, operator_splitting, rk4
 from mor.models.benchmark_frame import benchmark_frame
 from mor.models.parts import semi_active_part
-from mor.models.virtual_tests import benchmark_loop
 
 
 def fastest(job: object, repeats: int) -> float:

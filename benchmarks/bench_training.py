@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mor import Gate, lhs, nrmse
-from mor.dataset import Dataset
+from mor.data.dataset import Dataset
 from mor.models.motorcycle import brake, brake_space, sample_static, touching_force
 from mor.models.motorcycle.brake_runs import brake_domain, brake_history, sample_runs
 from mor.models.motorcycle.model import hybrid

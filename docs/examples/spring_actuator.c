@@ -2,6 +2,7 @@
  * Build: cc -O2 -shared -fPIC -I "$(python -c 'from rt_runtime.actuators import include_folder; print(include_folder())')" \
  *           -o spring_actuator.so docs/examples/spring_actuator.c */
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -19,6 +20,7 @@ int hmor_actuator_start(const char *config, hmor_actuator_info *info, void **han
   spring *s = calloc(1, sizeof *s);
   if (s == NULL) return -2;
   s->stiffness = atof(config);
+  info->watchdog = 0; /* nothing is behind this library; a real controller must have one, see the header */
   info->real_time = 1;
   *handle = s;
   return 0;
@@ -36,8 +38,14 @@ int hmor_actuator_read(void *handle, double t, double *measured, double *age) {
 int hmor_actuator_write(void *handle, double t, const double *command) {
   spring *s = handle;
   (void)t;
+  if (!isfinite(command[0])) return -3;
   s->position = command[0];
   return 0;
+}
+
+int hmor_actuator_state(void *handle) {
+  (void)handle;
+  return HMOR_LIVE;
 }
 
 void hmor_actuator_stop(void *handle) { free(handle); }

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rt_runtime import Drive, Gain, Loop, PluginActuator, Rig, Sensor, SimulatedActuator, UdpRig, _core
-from rt_runtime.actuators import include_folder
+from rt_runtime import Drive, Gain, Link, Loop, PluginActuator, Rig, Sensor, SimulatedActuator, UdpRig, _core
+from rt_runtime.rig.actuators import LINK, RIG_STATES, include_folder
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "spring_actuator.c"
 
@@ -73,6 +73,23 @@ def test_a_command_is_measured_a_tick_later(actuator: _core.Actuator) -> None:
             break
         threading.Event().wait(0.005)
     assert measured[0] == pytest.approx(0.5, abs=1e-3)
+    actuator.stop()
+
+
+def test_before_the_first_command_it_tells_where_it_stands(actuator: _core.Actuator) -> None:
+    actuator.start()
+    measured, age, status = actuator.read(0.0)
+    assert np.isfinite(measured).all() and age == 0.0 and status == 0
+    actuator.stop()
+
+
+def test_its_link_tells_a_state_and_no_trouble(actuator: _core.Actuator) -> None:
+    link = Link(actuator)
+    assert (link.n_in, link.n_out, link.external) == (0, len(LINK), actuator.external)
+    actuator.start()
+    told = dict(zip(LINK, actuator.link(), strict=True))
+    assert told.pop("state") == (RIG_STATES.index("live") if actuator.external else 0.0)
+    assert set(told.values()) == {0.0}
     actuator.stop()
 
 

@@ -3,31 +3,46 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mor import OdeSubstructure, ode
+from mor.models.loading_box import platform
 from rt_runtime import (
-    Adapted,
+    AdaptedGain,
     AdaptiveCompensation,
     AdaptiveMpc,
     Delay,
+    EnergyWatch,
     Extrapolator,
+    Fade,
     Filter,
+    ForceTransform,
+    ForwardKinematics,
+    FromState,
     Gain,
     Horizon,
     Identification,
+    InverseKinematics,
     KalmanFilter,
     Loop,
-    ModelBased,
-    ModelReference,
+    ModelBasedCompensator,
+    ModelReferenceAdaptation,
     Mpc,
     Noise,
     PiLead,
+    Polynomial,
     PredictionModel,
+    Received,
+    ResponseWatch,
     StateSpace,
     Table,
+    TargetPath,
+    TrackingMpc,
+    Tunable,
+    Tunables,
 )
 
 DT = 1e-3
@@ -55,7 +70,20 @@ def cheap_duffing():
     return OdeSubstructure(duffing(), method="ab2", direct=()).block(dt=DT, update="start", fresh=["f"])
 
 
+@functools.cache
+def foreign():
+    from tempfile import mkdtemp
+
+    from mor.sources import FmuSubstructure
+    from tests.fixtures.fmus import oscillator_fmu
+
+    return FmuSubstructure(oscillator_fmu(Path(mkdtemp()) / "o.fmu"), real_time=True)
+
+
 KINDS = {
+    "fmu": lambda: foreign().block(dt=DT),
+    "target_path": lambda: TargetPath(2, step=0.02, dt=DT),
+    "received": lambda: Received(2, dt=DT),
     "adams_bashforth": cheap_duffing,
     "rosenbrock": stiff_duffing,
     "state_space": lambda: StateSpace([[0, 1], [-50, -1]], [[0, 0], [1, 2]], np.eye(2), np.ones((2, 2)), dt=DT),
@@ -67,6 +95,7 @@ KINDS = {
     "delay": lambda: Delay(3.5, channels=2, initial=[0.1, 0.2]),
     "gain": lambda: Gain([[1.0, 2.0, 3.0]], offset=[0.5]),
     "filter": lambda: Filter([[0.1, 0.2, 0.1, 1.0, -0.5, 0.2]], channels=3),
+    "tunables": lambda: Tunables([Tunable("gain", 1.0, 0.0, 2.0, rate=5.0)], dt=DT),
     "noise": lambda: Noise([1.0, 2.0], seed=9),
     "extrapolator": lambda: Extrapolator(order=3, spacing=2, leads=[1.0, 2.0], channels=2),
     "kalman": lambda: KalmanFilter(LAG),
@@ -77,14 +106,25 @@ KINDS = {
     "adaptive_mpc_late": lambda: AdaptiveMpc(
         Identification([-0.9], [0.1]), Horizon(6, 3.0, 0.1, bounds=(-1.5, 1.5)), dt=DT, largest_age=0.0
     ),
+    "response_watch": lambda: ResponseWatch(dt=DT, nominal=1.0, learn=0.05),
+    "energy_watch": lambda: EnergyWatch(dt=DT),
+    "tracking_mpc": lambda: TrackingMpc(LAG, Horizon(6, 3.0, 0.1, bounds=(-1.5, 1.5)), preview=Polynomial(2, 3, 0.5)),
+    "tracking_mpc_state": lambda: TrackingMpc(LAG, Horizon(6, 3.0, 0.1), preview=FromState(0.1 * np.ones((6, 1, 2)))),
+    "inverse_kinematics": lambda: InverseKinematics(platform(1)),
+    "forward_kinematics": lambda: ForwardKinematics(platform(1)),
+    "force_transform": lambda: ForceTransform(platform(2)),
+    "limb_forces": lambda: ForceTransform(platform(2), inverse=True),
+    "fade": lambda: Fade(2, duration=0.02, dt=DT),
     "pi_lead": lambda: PiLead(2.0, 95.0, dt=DT, bounds=(-1.0, 1.0)),
-    "model_based": lambda: ModelBased(
+    "model_based": lambda: ModelBasedCompensator(
         [[0.1, 0.2, 0.1, 1.0, -0.5, 0.2]],
         dt=DT,
         feedback=([[0.5]], [[0.1]], [[0.3]], [[0.05]]),
-        adaptation=ModelReference(50.0, 0.1, corner=30.0),
+        adaptation=ModelReferenceAdaptation(50.0, 0.1, corner=30.0),
     ),
-    "adaptive_compensation": lambda: AdaptiveCompensation(Adapted(1.0, 10.0), Adapted(0.01, 5.0, 0.0, 0.1), dt=DT),
+    "adaptive_compensation": lambda: AdaptiveCompensation(
+        AdaptedGain(1.0, 10.0), AdaptedGain(0.01, 5.0, 0.0, 0.1), dt=DT
+    ),
 }
 
 

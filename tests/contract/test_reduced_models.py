@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mor.memory import Memory
-from mor.reduced import ReducedModel, rebuild
+from mor.reduced.base import ReducedModel, rebuild
+from mor.reduced.memory import MemoryModel
 from rt_runtime.errors import ConfigError
 from tests.contract.reduced_models import MODELS
+from tests.reference.memory_twin import free_run
 
 
 @pytest.fixture(scope="module", params=MODELS)
@@ -24,6 +25,13 @@ def rows(model: ReducedModel, n: int, margin: float = 0.02) -> np.ndarray:
     lower, upper = (np.nan_to_num(b, posinf=2.0, neginf=-2.0) for b in model.domain)
     unit = np.random.default_rng(7).uniform(margin, 1.0 - margin, (n, len(model.inputs)))
     return lower + unit * (upper - lower)
+
+
+def answers(model: ReducedModel, X: np.ndarray) -> np.ndarray:
+    """What the model says to each row on its own; with memory each of them at rest."""
+    if isinstance(model, MemoryModel):
+        return model.advance(X, np.tile(model.initial, (len(X), 1)))[0]
+    return model.predict(X)
 
 
 def test_shapes_names_and_units(model: ReducedModel) -> None:
@@ -44,7 +52,7 @@ def test_same_question_same_answer_whoever_asks(model: ReducedModel) -> None:
     assert np.array_equal(model.predict(X), Y)
     assert np.array_equal(X, before)
     one_by_one = np.concatenate([model.predict(x) for x in X])
-    np.testing.assert_allclose(one_by_one, Y, rtol=1e-12, atol=1e-12 * np.abs(Y).max())
+    np.testing.assert_allclose(one_by_one, answers(model, X), rtol=1e-12, atol=1e-12 * np.abs(Y).max())
     np.testing.assert_allclose(model.predict(np.asfortranarray(X)), Y, rtol=1e-12, atol=1e-12 * np.abs(Y).max())
     np.testing.assert_array_equal(model.predict(X.tolist()), Y)
 
@@ -74,21 +82,20 @@ def test_jacobian_is_the_slope_of_predict(model: ReducedModel) -> None:
     h = 1e-5 * (upper - lower)
     for x in rows(model, 20, margin=0.05):
         steps = np.diag(h)
-        slope = (model.predict(x + steps) - model.predict(x - steps)).T / (2.0 * h)
+        slope = (answers(model, x + steps) - answers(model, x - steps)).T / (2.0 * h)
         scale = np.abs(slope * (upper - lower)).max() + 1e-12
         np.testing.assert_allclose(model.jacobian(x) * (upper - lower), slope * (upper - lower), atol=1e-6 * scale)
 
 
 def test_compiled_kernel_gives_the_numbers_of_predict(model: ReducedModel) -> None:
+    if isinstance(model, MemoryModel):
+        model = model.step
     evaluate, parameters = model.kernel()
     X = rows(model, 40)
     Y = model.predict(X)
     y = np.empty(len(model.outputs))
     for x, expected in zip(X, Y, strict=True):
         evaluate(x, y, parameters)
-        if isinstance(model, Memory):
-            y[:] = np.clip(y, *model.bounds)
-            y *= 1.0 if model.gate is None else model.gate.share(x[None, :], model.inputs)
         np.testing.assert_allclose(y, expected, rtol=1e-12, atol=1e-13 * np.abs(Y).max())
 
 
@@ -129,19 +136,25 @@ def test_wrong_columns_are_refused(model: ReducedModel) -> None:
         model.jacobian(np.zeros((1, n)))
 
 
-def test_free_run_repeats_the_one_step_map_and_stays_bounded(model: ReducedModel) -> None:
-    if not isinstance(model, Memory):
-        return
+def test_free_run_is_what_single_steps_give_and_stays_bounded(model: ReducedModel) -> None:
     rng = np.random.default_rng(3)
-    lower, upper = (b[: len(model.signals)] for b in model.domain)
-    u = lower + rng.uniform(-1.0, 2.0, (200, len(model.signals))) * (upper - lower)
+    lower, upper = (np.nan_to_num(b, posinf=2.0, neginf=-2.0) for b in model.domain)
+    u = lower + rng.uniform(-1.0, 2.0, (200, len(model.inputs))) * (upper - lower)
     y = model.rollout(u)
-    past_u = [np.zeros(len(model.signals))] * model.input_lags
-    past_y = [np.zeros(len(model.outputs))] * model.output_lags
+    state = model.initial[None, :] if isinstance(model, MemoryModel) else np.empty((1, 0))
     for now, got in zip(u, y, strict=True):
-        expected = model.predict(np.concatenate([now, *past_u, *past_y]))[0]
-        np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-10)
-        past_u = [now, *past_u][: model.input_lags]
-        past_y = [got, *past_y][: model.output_lags]
-    assert np.all(y >= model.bounds[0]) and np.all(y <= model.bounds[1])
-    assert model.rollout(u).tobytes() == y.tobytes()
+        expected, state = model.advance(now[None, :], state)
+        np.testing.assert_allclose(got, expected[0], rtol=1e-12, atol=1e-12)
+    assert model.rollout(u).tobytes() == y.tobytes() == model.predict(u).tobytes()
+    if isinstance(model, MemoryModel):
+        n = len(model.outputs)
+        assert np.all(y >= model.bounds[0][:n]) and np.all(y <= model.bounds[1][:n])
+
+
+def test_free_run_is_its_equation_written_down_in_numpy(model: ReducedModel) -> None:
+    if not isinstance(model, MemoryModel):
+        return
+    rng = np.random.default_rng(4)
+    lower, upper = model.domain
+    u = lower + rng.uniform(-0.2, 1.2, (100, len(model.inputs))) * (upper - lower)
+    np.testing.assert_allclose(model.rollout(u), free_run(model, u), rtol=1e-10, atol=1e-10)

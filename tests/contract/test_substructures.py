@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
 
 import numpy as np
 import pytest
 
-from mor import Memory, Port, Substructure, Trajectory, catalogue
-from mor.memory import regressor_ports
+from mor import MemoryModel, Port, Substructure, Trajectory
 from mor.models import motorcycle, parts
 from mor.models.benchmark_frame import benchmark_frame, benchmark_structure
+from mor.problems import catalogue
+from mor.reduced.memory import regressor_ports
+from mor.sources import FmuSubstructure
 from mor.substructures import BlockSubstructure, ExternalSubstructure, ReducedSubstructure, StaticSubstructure
 from rt_runtime import Delay
 from rt_runtime.errors import ConfigError
+from tests.fixtures.fmus import oscillator_fmu
 from tests.reference.linear_model import Linear
 
 DT = 1e-4
@@ -30,11 +35,17 @@ def _memory() -> ReducedSubstructure:
     wide = np.full(3, np.inf)
     step = Linear(ports, outputs, (-wide, wide), np.array([0.1]), np.array([[0.3, 0.2, 0.5]]))
     return ReducedSubstructure(
-        "memory", Memory.around(step, signals, dt=DT, input_lags=1, output_lags=1, bounds=(-9.0, 9.0))
+        "memory", MemoryModel.around(step, signals, dt=DT, input_lags=1, output_lags=1, bounds=(-9.0, 9.0))
     )
 
 
+def _fmu(exchange: bool) -> Substructure:
+    return FmuSubstructure(oscillator_fmu(Path(mkdtemp()) / "o.fmu", exchange=exchange))
+
+
 PARTS: dict[str, Callable[[], Substructure]] = {
+    "fmu": lambda: _fmu(False),
+    "fmu_exchange": lambda: _fmu(True),
     "engine": motorcycle.engine,
     "ecvt": motorcycle.ecvt,
     "body": motorcycle.body,
@@ -45,7 +56,9 @@ PARTS: dict[str, Callable[[], Substructure]] = {
     "three_storey": parts.three_storey_part,
     "numerical_frame": lambda: parts.frame_part(benchmark_frame(4).numerical, reactions={"force": 1}),
     "duffing": lambda: catalogue.duffing().substructure,
-    "static": lambda: StaticSubstructure("square", _square, inputs=["a"], outputs=["b"], parameters={"k": (2.0, "", 0, 9)}),
+    "static": lambda: StaticSubstructure(
+        "square", _square, inputs=["a"], outputs=["b"], parameters={"k": (2.0, "", 0, 9)}
+    ),
     "memory": _memory,
     "delay": lambda: BlockSubstructure("late", lambda dt, p: Delay(3), inputs=["a"], outputs=["b"]),
     "external": lambda: ExternalSubstructure("solver", lambda u, dt, p: 2 * u, inputs=["a"], outputs=["b"]),

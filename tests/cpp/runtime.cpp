@@ -4,21 +4,24 @@
 #include "allocations.hpp"
 
 #include <cmath>
+#include <cstring>
 #include <thread>
+
+#include <unistd.h>
 
 #include "actuators/simulated.hpp"
 #include "actuators/udp.hpp"
 #include "blocks/gain.hpp"
-#include "blocks/monitor.hpp"
+#include "safety/monitor.hpp"
 #include "blocks/playback.hpp"
-#include "blocks/rom.hpp"
-#include "blocks/stability.hpp"
+#include "rom/rom.hpp"
+#include "safety/stability.hpp"
 #include "blocks/table.hpp"
 #include "check.hpp"
-#include "histogram.hpp"
-#include "loop.hpp"
-#include "paced.hpp"
-#include "rig.hpp"
+#include "engine/histogram.hpp"
+#include "engine/loop.hpp"
+#include "engine/paced.hpp"
+#include "net/rig.hpp"
 
 using namespace hmor;
 
@@ -43,33 +46,35 @@ Plan every_kind_of_step() {
 }
 
 void nothing_is_allocated_per_tick() {
-  SimulatedActuator actuator(1, matrix(1, 1, {0.7}), matrix(1, 1, {0.3}), matrix(1, 1, {1.0}), 2.5, {-1.0, 1.0, 50.0},
-                             1e-6, 1e-7, 3, dt);
+  const SimulatedChannel channel{matrix(1, 1, {0.7}), matrix(1, 1, {0.3}), matrix(1, 1, {1.0}), -1.0, 1.0, 50.0, 1e-6, 1e-7};
+  SimulatedActuator actuator({channel}, matrix(1, 1, {1.0}), 2.5, 3, dt);
   Sensor sensor(actuator);                                                                         // -> 0 1 2
   Table table({0.0, 1.0, 2.0}, matrix(3, 1, {0.0, 0.4, -0.4}));                                    // -> 3
   Rom rom(every_kind_of_step(), {0.1}, {-1.0, -1.0}, {1.0, 1.0}, true, 0.0);                       // 0 3 -> 4 5
   StabilityWarning warning(matrix(1, 1, {2.0}), matrix(1, 1, {1.0}), 1.0);                         // 0 3 4 -> 6 7 8
-  EnergyError error(matrix(1, 1, {1.0}), matrix(1, 1, {2.0}), matrix(1, 1, {3.0}), 1, 1.0, dt);    // 0 3 4 0 -> 9 10
-  Host host;                                                                                       // -> 11 12 13
-  Monitor monitor({{-0.3, 0.3, 5.0, 0.0}}, 2,
-                  {{Quantity::value, 2, -1, -9.0, 9.0, Action::warn, 1, 0},
-                   {Quantity::rate, 2, -1, -90.0, 90.0, Action::hold, 1, 0},
-                   {Quantity::difference, 2, 3, -9.0, 9.0, Action::ramp, 1, 0},
-                   {Quantity::unchanged, 2, 0, 0.0, 500.0, Action::trip, 1, 0}},
-                  {0, 100, 200, 100, 100, 10, 5, false}, dt);                                      // 3 11 0 6 -> 14 .. 17
-  Drive drive(actuator);                                                                           // 14 -> 18
-  Loop loop(dt, std::vector<double>(19, 0.0));
+  EnergyErrorIndicator error(matrix(1, 1, {1.0}), matrix(1, 1, {2.0}), matrix(1, 1, {3.0}), 1, 1.0, dt);    // 0 3 4 0 -> 9 10
+  HostStatus host;                                                                                 // -> 11 .. 18
+  Monitor monitor({{-0.3, 0.3, 5.0, 0.0, 7}}, 2,
+                  {{Quantity::value, 7, -1, -9.0, 9.0, Action::warn, 1, 0},
+                   {Quantity::rate, 7, -1, -90.0, 90.0, Action::hold, 1, 0},
+                   {Quantity::difference, 7, 8, -9.0, 9.0, Action::ramp, 1, 0},
+                   {Quantity::unchanged, 7, 0, 0.0, 500.0, Action::trip, 1, 0}},
+                  {0, 100, 200, 100, 100, 10, 5, false}, dt);                                      // 3 11 14 .. 18 0 6 -> 19 .. 23
+  Drive drive(actuator);                                                                           // 19 -> 24
+  Loop loop(dt, std::vector<double>(25, 0.0));
   loop.add(sensor, {}, 0, 1);
   loop.add(table, {}, 3, 1);
   loop.add(rom, {0, 3}, 4, 1);
   loop.add(warning, {0, 3, 4}, 6, 1);
   loop.add(error, {0, 3, 4, 0}, 9, 1);
   loop.add(host, {}, 11, 1);
-  loop.add(monitor, {3, 11, 0, 6}, 14, 1);
-  loop.add(drive, {14}, 18, 1);
-  Ring ring({0, 14, 15}, 1, 1 << 15);
+  loop.add(monitor, {3, 11, 14, 15, 16, 17, 18, 0, 6}, 19, 1);
+  loop.add(drive, {19}, 24, 1);
+  Ring ring({0, 19, 20}, 1, 1 << 15);
   loop.stream(&ring);
-  loop.record({14}, 10, 2000);
+  LiveRing live("/dev/shm/hmor-test-" + std::to_string(getpid()) + ".live", {0, 19, 20}, 1, 1000, 1.0 / dt);
+  loop.show(&live);
+  loop.record({19}, 10, 2000);
 
   CHECK(!counting || allocations.load() > 0);
   loop.reset();
@@ -77,7 +82,7 @@ void nothing_is_allocated_per_tick() {
   const Stop stop = loop.run(10'000);
   const long during = allocations.load() - before;
   CHECK(stop == Stop::finished);
-  CHECK(loop.tick() >= 10'200 && loop.bus()[14] == 0.0);  // came to rest
+  CHECK(loop.tick() >= 10'200 && loop.bus()[19] == 0.0);  // came to rest
   CHECK(ring.lost() == 0 && loop.health().broken == -1);
   CHECK(during == 0);
   std::printf("allocations in %ld guarded ticks: %ld\n", static_cast<long>(loop.tick()), during);
@@ -90,9 +95,10 @@ void nothing_is_allocated_by_a_udp_rig() {
   specimen.add(spring, {2}, 0, 1);
   RigFaults faults;
   faults.loss = faults.repeat = faults.reorder = faults.forge = faults.replay = 0.05;
-  Rig rig(specimen, {2}, {0, 1}, "127.0.0.1", 0, key, faults);
+  const Patience patience{1'000'000'000, 30'000'000'000, 1'000'000'000};
+  Rig rig(specimen, {2}, {0, 1}, "127.0.0.1", 0, key, patience, false, faults);
   std::thread server([&] { rig.serve(60.0); });
-  UdpRig client(1, 2, "127.0.0.1", rig.port(), key, 5.0);
+  UdpRig client(1, 2, "127.0.0.1", rig.port(), key, 5.0, "");
   client.start();
   double measured[2] = {0.0, 0.0}, age = 0.0, command = 0.0, oldest = 0.0;
   const long before = allocations.load();
@@ -102,6 +108,9 @@ void nothing_is_allocated_by_a_udp_rig() {
     oldest = std::max(oldest, age);
     command = std::sin(0.01 * k);
     CHECK(client.write(0.0, &command) == 0);
+    double link[Actuator::n_link];
+    client.link(link);
+    CHECK(link[0] == 1.0 && link[3] == 0.0);  // live, one rig
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
   const long during = allocations.load() - before;
@@ -115,9 +124,105 @@ void nothing_is_allocated_by_a_udp_rig() {
               static_cast<long>(t.lost), oldest);
 }
 
-void the_ring_keeps_frames_whole_and_in_order() {
+void the_window_counts_whatever_the_sequence() {
+  Window window;
+  Traffic traffic;
+  constexpr std::uint64_t most = ~std::uint64_t{0};
+  for (int i = 0; i < 10; ++i)
+    for (const std::uint64_t wild : {most, most - 1, most / 2, std::uint64_t{0}, Window::widest_gap + 1})
+      CHECK(!window.newest(wild, 1, traffic));
+  CHECK(traffic.foreign == 50 && traffic.lost == 0 && traffic.reordered == 0 && window.last() == 0);
+  CHECK(window.newest(Window::widest_gap, 1, traffic));
+  CHECK(traffic.lost == static_cast<std::int64_t>(Window::widest_gap) - 1);
+  CHECK(!window.newest(Window::widest_gap, 1, traffic) && traffic.repeated == 1 && traffic.conflicting == 0);
+  CHECK(!window.newest(Window::widest_gap, 2, traffic) && traffic.repeated == 2 && traffic.conflicting == 1);
+  CHECK(!window.newest(Window::widest_gap - 63, 3, traffic) && traffic.reordered == 1);
+  CHECK(!window.newest(Window::widest_gap - 64, 3, traffic) && traffic.repeated == 3);
+
+  // Against the plain rule, with random sequences: the same verdicts and counts.
+  window.reset();
+  traffic = Traffic();
+  std::vector<bool> came(4000, false);
+  std::uint64_t newest = 0, state = 1;
+  std::int64_t lost = 0, reordered = 0, repeated = 0;
+  for (int i = 0; i < 5000; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    const std::uint64_t sequence = std::max<std::uint64_t>(newest, 70) - 69 + (state >> 33) % 80;
+    if (sequence >= came.size()) break;
+    const bool fresh = window.newest(sequence, 0, traffic);
+    CHECK(fresh == (sequence > newest));
+    if (fresh) lost += static_cast<std::int64_t>(sequence - newest) - 1;
+    else if (came[sequence] || newest - sequence >= 64) ++repeated;
+    else ++reordered, --lost;
+    came[sequence] = true;
+    newest = std::max(newest, sequence);
+  }
+  CHECK(newest > 1000);
+  CHECK(traffic.lost == lost && traffic.reordered == reordered && traffic.repeated == repeated);
+}
+
+void a_datagram_is_judged_by_every_byte() {
+  const Seal seal(std::string(32, 'k')), other(std::string(32, 'j'));
+  Datagram sent;
+  sent.kind = Datagram::command;
+  sent.count = 3;
+  sent.values = {1.0, 2.0, 3.0};
+  seal.close(sent);
+  std::array<std::uint8_t, 400> wire{};
+  std::copy_n(sent.bytes(), sent.body(), wire.begin());
+  std::copy_n(sent.tag.data(), Datagram::trailer, wire.begin() + static_cast<std::ptrdiff_t>(sent.body()));
+  const auto judge = [&](const std::array<std::uint8_t, 400>& bytes, std::size_t size, const Seal& with) {
+    Datagram got;
+    std::memcpy(static_cast<void*>(&got), bytes.data(), sizeof got);
+    return with.judge(got, size);
+  };
+  CHECK(judge(wire, sent.size(), seal) == Verdict::good);
+  CHECK(judge(wire, sent.size(), other) == Verdict::forged);
+  for (std::size_t size = 0; size < 400; ++size)
+    if (size != sent.size()) CHECK(judge(wire, size, seal) != Verdict::good);
+  for (std::size_t i = 0; i < sent.size() - 4; ++i)  // the last four bytes carry nothing
+    for (int bit = 0; bit < 8; ++bit) {
+      auto damaged = wire;
+      damaged[i] = static_cast<std::uint8_t>(damaged[i] ^ (1u << bit));
+      CHECK(judge(damaged, sent.size(), seal) != Verdict::good);
+    }
+  for (std::size_t i = 8; i < sent.body(); ++i) {  // with a CRC that fits, as an attacker would
+    auto forged = wire;
+    forged[i] ^= 1;
+    const std::uint32_t crc = crc32({forged.data(), sent.body() + 16});
+    std::memcpy(forged.data() + sent.body() + 16, &crc, sizeof crc);
+    CHECK(judge(forged, sent.size(), seal) == Verdict::forged);
+  }
+}
+
+void a_watchdog_acts_in_its_order() {
+  Watchdog dog({10, 100, 50, 1000});
+  CHECK(dog.look(5) == RigState::idle && !dog.feed(5) && !dog.taken());
+  dog.claim(10);
+  CHECK(dog.look(900) == RigState::live);  // no command yet: nothing has moved
+  CHECK(dog.look(1010) == RigState::idle);
+  dog.claim(2000);
+  CHECK(dog.feed(2001) && dog.look(2010) == RigState::live && dog.look(2011) == RigState::holding);
+  CHECK(dog.feed(2050) && dog.state() == RigState::live);
+  CHECK(dog.look(2060) == RigState::holding && dog.look(2149) == RigState::holding);
+  CHECK(dog.look(2150) == RigState::ramping && !dog.feed(2151) && dog.taken() && !dog.owned());
+  CHECK(dog.look(2199) == RigState::ramping && dog.look(2200) == RigState::off && !dog.feed(2201) && !dog.taken());
+  dog.claim(3000);
+  CHECK(dog.feed(3000));
+  dog.release(false, 3001);
+  CHECK(dog.state() == RigState::idle);
+  dog.claim(3002);
+  dog.release(true, 3003);
+  CHECK(dog.state() == RigState::idle);  // it never moved
+  dog.claim(3004);
+  CHECK(dog.feed(3005));
+  dog.release(true, 3006);
+  CHECK(dog.state() == RigState::ramping && dog.look(3056) == RigState::off);
+}
+
+void the_ring_keeps_frames_whole_and_in_order(bool waits) {
   constexpr std::int64_t frames = 300'000;
-  Ring ring({0, 1}, 1, 256);
+  Ring ring({0, 1}, 1, 256, waits);
   std::atomic<bool> over{false};
   std::int64_t seen = 0, last = -1;
   std::thread reader([&] {
@@ -146,6 +251,7 @@ void the_ring_keeps_frames_whole_and_in_order() {
   over.store(true);
   reader.join();
   CHECK(seen + ring.lost() == frames);
+  CHECK(!waits || ring.lost() == 0);
 }
 
 void bins_follow_each_other() {
@@ -156,21 +262,50 @@ void bins_follow_each_other() {
   }
 }
 
+void a_live_reader_sees_whole_frames_only() {
+  const std::string path = "/dev/shm/hmor-test-" + std::to_string(getpid()) + ".live";
+  const std::vector<int> all(7, 0);
+  LiveRing ring(path, all, 1, 64, 1000.0);
+  LiveReader reader(path);
+  constexpr std::int64_t frames = 200'000;
+  std::thread writer([&] {
+    Health health;
+    for (std::int64_t k = 0; k < frames; ++k) {
+      const double value = static_cast<double>(k);
+      ring.push(k, &value, health);
+    }
+  });
+  std::int64_t seen = 0;
+  while (reader.status().tick + 1 < frames) {
+    std::int64_t first = -1;
+    const std::vector<float> found = reader.buckets(4, 1 << 20, first);
+    for (std::size_t i = 0; i < found.size(); i += 14) {  // a bucket: 7 signals, least and most of 4 frames
+      const float least = static_cast<float>(first + static_cast<std::int64_t>(i / 14) * 4);
+      for (int s = 0; s < 7; ++s) CHECK(found[i + 2 * s] == least && found[i + 2 * s + 1] == least + 3.0f);
+      seen += 4;
+    }
+  }
+  writer.join();
+  std::int64_t first = -1;
+  seen += static_cast<std::int64_t>(reader.buckets(4, 1 << 20, first).size() / 14 * 4);
+  CHECK(seen + reader.dropped() == frames && seen > 0);
+}
+
 void a_paced_loop_comes_to_rest_when_asked() {
   Playback wanted({0.1}, 1);
-  Host host;
+  HostStatus host;
   Monitor monitor({{-1.0, 1.0, 10.0, 0.0}}, 0, {}, {0, 5, 10, 5, 10, 1, 0, false}, dt);
-  Loop loop(dt, std::vector<double>(8, 0.0));
+  Loop loop(dt, std::vector<double>(14, 0.0));
   loop.add(wanted, {}, 0, 1);
   loop.add(host, {}, 1, 1);
-  loop.add(monitor, {0, 1}, 4, 1);
+  loop.add(monitor, {0, 1, 4, 5, 6, 7, 8}, 9, 1);
   loop.reset();
   PacedRun run(loop, 1'000'000, {});
   run.start();
   CHECK(!run.wait(0.05));
   loop.ask_to_stop();
   CHECK(run.wait(20.0));
-  CHECK(run.stop() == Stop::asked && loop.bus()[4] == 0.0 && run.state() == static_cast<int>(State::idle));
+  CHECK(run.stop() == Stop::asked && loop.bus()[9] == 0.0 && run.state() == static_cast<int>(State::idle));
   CHECK(run.own().count() == static_cast<std::uint64_t>(loop.tick()));
 }
 
@@ -179,7 +314,12 @@ void a_paced_loop_comes_to_rest_when_asked() {
 int main() {
   nothing_is_allocated_per_tick();
   nothing_is_allocated_by_a_udp_rig();
-  the_ring_keeps_frames_whole_and_in_order();
+  a_live_reader_sees_whole_frames_only();
+  the_window_counts_whatever_the_sequence();
+  a_datagram_is_judged_by_every_byte();
+  a_watchdog_acts_in_its_order();
+  the_ring_keeps_frames_whole_and_in_order(false);
+  the_ring_keeps_frames_whole_and_in_order(true);
   bins_follow_each_other();
   a_paced_loop_comes_to_rest_when_asked();
 }

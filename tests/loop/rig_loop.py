@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from rt_runtime import Command, Drive, Loop, Manners, Pacing, Record, Rule, Sensor, Table, _core, protect
-from rt_runtime.actuators import names_of
+from rt_runtime import Command, Drive, Loop, Pacing, Record, Rule, Sensor, StartStop, Table, _core, protect
+from rt_runtime.rig.actuators import names_of
 from tests.loop.rig_process import RATE
 
 STROKE = Command("wanted", "command", -0.02, 0.02, rate=0.5)
-MANNERS = Manners(soft_start=0.1, soft_stop=0.2, trip=0.1, hold_limit=2.0, release=0.02)
+MANNERS = StartStop(soft_start=0.1, soft_stop=0.2, trip=0.1, hold_limit=2.0, release=0.02)
 PACING = Pacing(lock_memory=False)
+BUSY = "the tests run on a busy machine"
 STALE = 400  # ticks; far beyond what a busy host does to a healthy rig
 
 
-def rig_loop(actuator: _core.Actuator, rules: list[Rule] | None = None, manners: Manners = MANNERS) -> Loop:
+def rig_loop(actuator: _core.Actuator, rules: list[Rule] | None = None, manners: StartStop = MANNERS) -> Loop:
     loop = Loop(RATE)
     for name, unit in (("x", "m"), ("force", "N"), ("rig.age", ""), ("rig.status", ""), ("rig.sent", "")):
         loop.signal(name, unit=unit)
@@ -26,8 +29,11 @@ def rig_loop(actuator: _core.Actuator, rules: list[Rule] | None = None, manners:
         Rule.within("force", "force", 5e3),
         Rule("rig_error", "rig.status", lower=0.0),
         Rule("send_error", "rig.sent", lower=0.0, ticks=3),
+        Rule("stall", "host.elapsed", upper=STALE / RATE, reason=BUSY),
     ]
-    protect(loop, [STROKE], [*always, *(rules or [])], manners=manners)
+    if not any(rule.name == "stale" for rule in rules or []):
+        always.append(Rule("stale", "rig.age", upper=STALE, reason=BUSY))
+    protect(loop, [replace(STROKE, measured="x")], [*always, *(rules or [])], manners=manners)
     loop.add("rig.write", Drive(actuator), inputs=["command"], outputs=["rig.sent"])
     return loop
 

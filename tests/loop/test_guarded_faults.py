@@ -18,13 +18,13 @@ from rt_runtime import (
     Drive,
     Gain,
     Loop,
-    Manners,
     Pacing,
     Record,
     Rule,
     Sensor,
     SimulatedActuator,
     StabilityWarning,
+    StartStop,
     Table,
     Tripped,
     load_bundle,
@@ -32,7 +32,8 @@ from rt_runtime import (
     protect,
     replay,
 )
-from rt_runtime.actuators import names_of
+from rt_runtime.rig.actuators import names_of
+from tests.contract.reduced_models import hysteresis
 from tests.loop.rig_loop import MANNERS, STROKE, assert_within_limits
 from tests.loop.rig_process import RATE
 from tests.reference.exported_models import network
@@ -49,7 +50,9 @@ def rom_loop(folder: Path, speed: np.ndarray, rules: list[Rule] | None = None) -
     actuator = SimulatedActuator([1.0], [0.003, 1.0], dt=1 / RATE)
     loop.add("rig.read", Sensor(actuator), outputs=names_of("rig", ["x"]))
     t = np.arange(len(speed)) / RATE
-    loop.add("table", Table(t, np.stack([speed, 0.005 - 0.005 * np.cos(12.0 * t)], axis=1)), outputs=["speed", "target"])
+    loop.add(
+        "table", Table(t, np.stack([speed, 0.005 - 0.005 * np.cos(12.0 * t)], axis=1)), outputs=["speed", "target"]
+    )
     rom = load_bundle(folder / "bundle").block(watch=True)
     loop.add("rom", rom, inputs=["x", "speed"], outputs=["torque", "outside"])
     loop.add("controller", Gain([[1.0, 1e-9]]), inputs=["target", "torque"], outputs=["wanted"])
@@ -81,6 +84,27 @@ def test_an_input_outside_the_domain_of_a_reduced_model_has_its_action(tmp_path:
     assert f"at tick {first} " in record.ended and "outside 1 exceeds its limit 0 (rule 'domain')" in record.ended
 
 
+@pytest.mark.parametrize("outside_rule", ["clip", "tangent", "trip"])
+def test_a_model_that_must_not_leave_its_domain_trips_the_loop(tmp_path: Path, outside_rule: str) -> None:
+    """The domain of x ends at 1; what was declared at export happens, without a rule of the study."""
+    write(hysteresis(outside_rule), tmp_path / "bundle")
+    loop = Loop(RATE)
+    for name in ("x", "v", "F", "wanted"):
+        loop.signal(name)
+    x = np.linspace(0.0, 1.5, 1000)
+    loop.add("way", Table(np.arange(1000) / RATE, np.stack([x, np.zeros(1000)], axis=1)), outputs=["x", "v"])
+    loop.add("spring", load_bundle(tmp_path / "bundle").block(), inputs=["x", "v"], outputs=["F"])
+    loop.add("controller", Gain([[1e-4]]), inputs=["F"], outputs=["wanted"])
+    monitor = protect(loop, [STROKE], manners=MANNERS)
+    named = [rule.name for rule in monitor.rules if rule.name.endswith("_domain")]
+    if outside_rule != "trip":
+        assert named == [] and loop.run(0.9)["x"][-1] > 1.0
+        return
+    assert named == ["spring_x_domain", "spring_v_domain"]
+    record = tripped(loop)
+    assert f"at tick {int(np.flatnonzero(x > 1.0)[0])} " in record.ended and "spring_x_domain" in record.ended
+
+
 def test_a_loop_with_a_reduced_model_replays_to_the_same_bits(tmp_path: Path) -> None:
     loop = rom_loop(tmp_path, np.full(1000, 10.0))
     record = loop.run(0.5)
@@ -106,7 +130,8 @@ def test_an_overrun_storm_trips_through_the_monitor_and_still_comes_to_rest() ->
     loop = Loop(RATE)
     loop.signal("wanted", unit="m")
     loop.add("slow", oscillator.block(dt=1 / RATE, substeps=250_000), outputs=["wanted"])
-    protect(loop, [STROKE], manners=Manners(soft_start=0.005, soft_stop=0.02, trip=0.02))
+    patient = Rule("stall", "host.elapsed", upper=60.0)
+    protect(loop, [STROKE], [patient], manners=StartStop(soft_start=0.005, soft_stop=0.02, trip=0.02))
     pacing = Pacing(overrun="trip", grace_ticks=5, overruns_to_trip=3, priority=0, lock_memory=False)
     with pytest.raises(Tripped, match="missed too many wake-up times in a row") as caught:
         loop.run(1.0, paced=True, pacing=pacing)
@@ -114,8 +139,10 @@ def test_an_overrun_storm_trips_through_the_monitor_and_still_comes_to_rest() ->
     assert_within_limits(record)
     assert record["command"][-1] == 0.0
     first = int(np.flatnonzero(record["monitor.state"] == TRIPPED)[0])
-    assert first == 8  # five ticks of grace, three late in a row, and the tick that hears of it
-    assert (record["host.late"][first] == 3.0) and record["host.asked"][first] == 2.0
+    assert (
+        6 <= first <= 8
+    )  # five ticks of grace, three periods lost in one to three ticks, and the tick that hears of it
+    assert (record["host.late"][first] >= 3.0) and record["host.asked"][first] == 2.0
     assert replay(loop, record).values.tobytes() == record.values.tobytes()
 
 
@@ -143,7 +170,7 @@ def test_the_stability_warning_ends_an_unstable_test_long_before_displacements_a
     loop.signal("wanted", unit="m")
     loop.add("target", Delay(0.0), inputs=["x1"], outputs=["wanted"])
     stroke = Command("wanted", "command", -0.2, 0.2, rate=10.0, action="trip")
-    protect(loop, [stroke], [Rule("stability", "sw", upper=1.0)], manners=Manners(soft_start=0.0, soft_stop=0.1))
+    protect(loop, [stroke], [Rule("stability", "sw", upper=1.0)], manners=StartStop(soft_start=0.0, soft_stop=0.1))
     if stable:
         assert loop.run(duration).ended == "finished"
         return

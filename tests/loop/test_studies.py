@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hmor.studies import NAMES, find
 from hmor.studies.base import Options
 from hmor.studies.benchmark_frame import PUBLISHED
 from hmor.studies.delay_stability import warning
+from hmor.study.simulate import built_in_test
 
 MOTIONS = Path(__file__).resolve().parents[2] / "../shared/data/ground_motions"
 EL_CENTRO = MOTIONS / "elcentro_1940_ns_rths_benchmark.csv"
@@ -20,11 +20,11 @@ needs_kobe = pytest.mark.skipif(not KOBE.exists(), reason="the Kobe record is no
 
 
 def nominal(name: str, record: Path | None = None, **settings) -> dict[str, float]:
-    return find(name).simulate(Options(record=record, settings=settings)).metrics
+    return built_in_test(name).simulate(Options(record=record, settings=settings)).metrics
 
 
 def many(name: str, runs: int, record: Path | None = None, **settings):
-    return find(name).simulate_many(runs, Options(record=record, settings=settings))
+    return built_in_test(name).simulate_many(runs, Options(record=record, settings=settings))
 
 
 @needs_el_centro
@@ -101,7 +101,7 @@ def test_two_hundred_pendulums_are_stable() -> None:
 
 @pytest.mark.parametrize("mass", [1.0, 4.0])
 def test_the_robust_design_damps_carts_that_the_published_one_cannot_hold(mass: float) -> None:
-    study = find("pendulum")
+    study = built_in_test("pendulum")
     assert study.run({"cart_mass": mass}, Options()).metrics["J2_percent"] < 1.0
 
 
@@ -221,7 +221,3 @@ def test_the_warning_of_a_linear_spring_without_delay_is_zero_and_of_pushing_is_
     dissipated = 2.0 * np.trapezoid(v[:, 0] ** 2, t)
     pushing = warning(x, v, -3.0 * v[:, 0], damping)
     assert pushing[-1] == pytest.approx(100 * 1.5 * dissipated / (dissipated + 1.0), rel=1e-3)
-
-
-def test_every_study_is_listed_and_found() -> None:
-    assert [find(name).name for name in NAMES] == list(NAMES)

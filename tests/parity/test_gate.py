@@ -11,16 +11,16 @@ import onnx
 import pytest
 
 from export import verify, write
-from export.compiler import find_compiler
+from export.c.compiler import find_compiler
 from export.engines import CEngine, OnnxEngine
-from export.fmu_host import FmuHost
-from hmor.bundle_view import bundle_text
+from export.fmu.host import FmuHost
+from hmor.views.bundle import bundle_text
 from mor import Gate
-from mor.reduced import ReducedModel
+from mor.reduced.base import ReducedModel
 from rt_runtime import load_bundle
-from rt_runtime.bundle import Bundle, difference, read_bundle
+from rt_runtime.bundle.read import Bundle, difference, read_bundle
+from rt_runtime.bundle.rom import Rom
 from rt_runtime.errors import BundleError, ConfigError
-from rt_runtime.rom import Rom
 from tests.parity.test_malformed_bundles import rewrite
 from tests.reference.exported_models import (
     constant_polynomial,
@@ -164,14 +164,38 @@ def test_single_precision_closes_too(tmp_path: Path) -> None:
         (0, None, r"gate of models\[0\] must have an input out of F_br, w_rw and a span, got None"),
         (0, {"input": "F_br", "span": 0}, r"span of the gate of models\[0\] must be positive, got 0"),
         (0, {"input": "F_br", "span": 10**400}, r"span of the gate of models\[0\] must be positive, got 1000"),
-        (0, {"input": "F_br", "span": 1.0, "closed": 1.0}, r"closed of the gate of models\[0\] must lie in \[0, 1\), below"),
-        (0, {"input": "F_br", "span": 1.0, "outputs": ["tau_rw"]}, r"gate of models\[0\] must have an input out of F_br, w"),
-        (1, {"input": "F_br", "span": 1.0}, r"gate of models\[1\] must have .* tau_rw_lag2, the outputs that vanish and a"),
-        (1, REMEMBERED | {"input": "tau"}, r"gate of models\[1\] must have an input out of F_br, w_rw, F_br_lag1, w_rw_lag1"),
+        (
+            0,
+            {"input": "F_br", "span": 1.0, "closed": 1.0},
+            r"closed of the gate of models\[0\] must lie in \[0, 1\), below",
+        ),
+        (
+            0,
+            {"input": "F_br", "span": 1.0, "outputs": ["tau_rw"]},
+            r"gate of models\[0\] must have an input out of F_br, w",
+        ),
+        (
+            1,
+            {"input": "F_br", "span": 1.0},
+            r"gate of models\[1\] must have .* tau_rw_lag2, the outputs that vanish and a",
+        ),
+        (
+            1,
+            REMEMBERED | {"input": "tau"},
+            r"gate of models\[1\] must have an input out of F_br, w_rw, F_br_lag1, w_rw_lag1",
+        ),
         (1, REMEMBERED | {"outputs": ["p"]}, r"outputs of the gate of models\[1\] must be some of tau_rw, got \['p'\]"),
         (1, REMEMBERED | {"outputs": []}, r"outputs of the gate of models\[1\] must be some of tau_rw, got \[\]"),
-        (1, REMEMBERED, r"bounds of 'tau_rw' in outputs of models\[1\] must contain 0 behind a gate, got \[10.0, 80.0\]"),
-        (0, {"input": "F_br", "span": 1.0}, r"Gate in ONNX file 'rear.onnx' must be that of bundle.json, .*, got None"),
+        (
+            1,
+            REMEMBERED,
+            r"bounds of 'tau_rw' in outputs of models\[1\] must contain 0 behind a gate, got \[10.0, 80.0\]",
+        ),
+        (
+            0,
+            {"input": "F_br", "span": 1.0},
+            r"hmor.gate of ONNX file 'rear.onnx' must be that of bundle.json, .*, got None",
+        ),
     ],
 )
 def test_a_bundle_that_names_a_wrong_gate_is_refused(tmp_path: Path, model: int, gate: object, message: str) -> None:

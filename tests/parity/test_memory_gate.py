@@ -11,18 +11,19 @@ import onnx
 import pytest
 
 from export import verify, write
-from export.compiler import find_compiler
+from export.c.compiler import find_compiler
 from export.engines import CEngine, OnnxEngine
-from hmor.bundle_view import bundle_text
-from mor.memory import Memory
+from hmor.views.bundle import bundle_text
+from mor.reduced.memory import MemoryModel
 from rt_runtime import load_bundle
-from rt_runtime.bundle import Bundle, difference
-from rt_runtime.rom import Rom
+from rt_runtime.bundle.read import Bundle, difference
+from rt_runtime.bundle.rom import Rom
 from tests.reference.gated_memories import CLOSED, MODELS, SPAN
+from tests.reference.memory_twin import one_step_map
 
 
 @pytest.fixture(scope="module", params=MODELS)
-def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Memory, Bundle]:
+def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[MemoryModel, Bundle]:
     model = MODELS[request.param]()
     return model, write(model, tmp_path_factory.mktemp("gate") / "b", targets=("onnx", "c", "fmu", "fmu3"))
 
@@ -40,11 +41,11 @@ def engines(bundle: Bundle) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
     }
 
 
-def test_every_engine_repeats_golden_vectors_that_pass_through_the_gate(exported: tuple[Memory, Bundle]) -> None:
+def test_every_engine_repeats_golden_vectors_that_pass_through_the_gate(exported: tuple[MemoryModel, Bundle]) -> None:
     model, bundle = exported
     gate, golden = model.gate, bundle.model.golden
     assert gate is not None and golden.u is not None and golden.y is not None
-    asked = golden.X[:, gate.column(model.inputs)]
+    asked = golden.X[:, gate.column(model.step.inputs)]
     gated = gate.gated(model.outputs)
     assert gate.closed in asked and gate.span in asked and ((asked > gate.closed) & (asked < gate.span)).sum() > 5
     assert not golden.Y[asked <= gate.closed][:, gated].any()
@@ -59,15 +60,15 @@ def test_every_engine_repeats_golden_vectors_that_pass_through_the_gate(exported
     assert all(r.run is not None for r in results)
 
 
-def test_closed_is_exactly_zero_open_is_the_model_and_a_nan_stays_one(exported: tuple[Memory, Bundle]) -> None:
+def test_closed_is_exactly_zero_open_is_the_model_and_a_nan_stays_one(exported: tuple[MemoryModel, Bundle]) -> None:
     model, bundle = exported
     gate = model.gate
     assert gate is not None
-    j, gated = gate.column(model.inputs), gate.gated(model.outputs)
-    X = np.tile(0.5 * (model.domain[0] + model.domain[1]), (7, 1))
+    j, gated = gate.column(model.step.inputs), gate.gated(model.outputs)
+    X = np.tile(0.5 * (model.step.domain[0] + model.step.domain[1]), (7, 1))
     middle = 0.5 * (gate.closed + gate.span)
     X[:, j] = [-1e9, 0.0, gate.closed, middle, gate.span, 1.5 * gate.span, np.nan]
-    Y, free = model.predict(X), replace(model, gate=None).predict(X)
+    Y, free = one_step_map(model, X), one_step_map(replace(model, gate=None), X)
     assert not Y[:3, gated].any() and Y[3:6].all() and np.array_equal(Y[4:6], free[4:6])
     for name, answer in engines(bundle).items():
         got = answer(X)

@@ -11,13 +11,13 @@ from onnx import TensorProto, helper, numpy_helper
 
 from export import write
 from mor import fit_pce
-from mor.functions import brake_map, ishigami
-from mor.memory import Memory
-from mor.reduced import ReducedModel
+from mor.problems.functions import brake_map, ishigami
+from mor.reduced.base import ReducedModel
+from mor.reduced.memory import MemoryModel
 from rt_runtime import BundleError, ConfigError, Loop, Pacing, Rom, Table, Tripped, load_bundle
-from rt_runtime.bundle import difference
-from rt_runtime.rom import golden_difference
-from rt_runtime.rom_plan import OPERATORS, compile_onnx
+from rt_runtime.bundle.plan import OPERATORS, compile_onnx
+from rt_runtime.bundle.read import difference
+from rt_runtime.bundle.rom import golden_difference
 from tests.reference.exported_models import network, network_with_memory
 
 MODELS: dict[str, ReducedModel] = {
@@ -52,7 +52,7 @@ def test_the_core_agrees_with_model_and_onnxruntime_to_1e_9(model: ReducedModel,
     rom = loaded.block()
     assert isinstance(rom, Rom)
     golden = rom.model.golden
-    if isinstance(model, Memory):
+    if isinstance(model, MemoryModel):
         u = golden.u
         assert u is not None
         assert difference(rom.rollout(u), model.rollout(u)) <= 1e-9
@@ -124,7 +124,9 @@ def test_a_nan_into_a_model_comes_out_and_stops_the_loop(activation: str, tmp_pa
 
 @pytest.mark.parametrize("activation", ["tanh", "sigmoid", "relu", "softplus"])
 @pytest.mark.parametrize("hidden", [(3,), (7, 5), (8,), (18,)])
-def test_an_infinite_input_gives_what_onnxruntime_gives(activation: str, hidden: tuple[int, ...], tmp_path: Path) -> None:
+def test_an_infinite_input_gives_what_onnxruntime_gives(
+    activation: str, hidden: tuple[int, ...], tmp_path: Path
+) -> None:
     """Also in layers that do not fill their registers; where no number comes out, none does here."""
     write(network(activation, hidden=hidden), tmp_path / "b")
     core, reference = (load_bundle(tmp_path / "b", engine=engine).block() for engine in ("core", "onnxruntime"))
@@ -153,10 +155,12 @@ def test_dense_layers_and_the_polynomial_pattern_become_one_step_each(tmp_path: 
 
 def test_a_changed_answer_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(network(), tmp_path / "b", name="rom")
-    from rt_runtime import rom
+    from rt_runtime.bundle import rom
 
     monkeypatch.setattr(rom, "difference", lambda got, expected: 2e-9)
-    with pytest.raises(BundleError, match=r"Model 'rom' .* differs from its golden vectors by 2e-09, its tolerance is 1e-09"):
+    with pytest.raises(
+        BundleError, match=r"Model 'rom' .* differs from its golden vectors by 2e-09, its tolerance is 1e-09"
+    ):
         load_bundle(tmp_path / "b")
 
 
@@ -225,6 +229,8 @@ GRAPHS = {
                NODE("Squeeze", ["f", "axis0"], ["g"]), NODE("Flatten", ["g"], ["h"], axis=0),
                NODE("Identity", ["h"], ["i"]), NODE("Gather", ["i", "turn"], ["k"], axis=1),
                NODE("Where", ["flags", "k", "u"], ["y"])],
+    "comparing": [NODE("Less", ["u", "row"], ["a"]), NODE("Where", ["a", "u", "row"], ["b"]),
+                  NODE("Greater", ["b", "one"], ["c"]), NODE("Where", ["c", "one", "b"], ["y"])],
     "matmul": [NODE("MatMul", ["u", "matrix"], ["a"]), NODE("Tanh", ["a"], ["b"]), NODE("Softplus", ["b"], ["c"]),
                NODE("Gemm", ["c", "matrix", "u"], ["d"], alpha=0.5), NODE("Sigmoid", ["d"], ["e"]),
                NODE("Gemm", ["e", "matrix"], ["y"], transB=1)],

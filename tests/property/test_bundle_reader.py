@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from export import write
-from rt_runtime.bundle import read_bundle
-from rt_runtime.bundle_checks import check_description
-from rt_runtime.bundle_files import safe_name
+from rt_runtime.bundle.checks import check_description
+from rt_runtime.bundle.files import safe_name
+from rt_runtime.bundle.read import read_bundle
 from rt_runtime.errors import BundleError
 from tests.reference.exported_models import network_with_memory
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mor.marginals import LAWS, Marginal, TruncatedNormal, marginal_from
-from mor.recurrence import evaluate
+from mor.marginals.recurrence import evaluate
 
 MEAN = st.floats(0.1, 1e4)
 CV = st.floats(0.02, 0.3)
@@ -22,7 +22,7 @@ def law_of(name: str, mean: float, cv: float) -> Marginal:
     return marginal_from({"law": name, "mean": mean, "std": cv * mean, **(bounds if bounded else {})})
 
 
-@pytest.mark.parametrize("name", list(LAWS))
+@pytest.mark.parametrize("name", [name for name in LAWS if name != "tabulated"])  # it has no two-parameter form
 @given(mean=MEAN, cv=CV)
 def test_moments_quantiles_and_polynomials_agree(name: str, mean: float, cv: float) -> None:
     law = law_of(name, mean, cv)

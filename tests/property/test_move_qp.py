@@ -88,14 +88,69 @@ def test_infeasible_bounds_hold_the_command_as_near_to_them_as_its_rate_allows()
     np.testing.assert_array_equal(x, [0.1, 0.0, 0.0])
 
 
-def test_the_iteration_cap_holds() -> None:
-    qp = MoveQp(1, 10, 3)
-    qp.set_hessian(np.eye(10))
-    bound = np.concatenate([np.full(10, 0.1), np.full(10, np.inf)])
-    x, status, iterations = qp.solve(-np.arange(1.0, 11.0), -bound, bound)
-    assert (status, iterations) == (QpStatus.iteration_limit, 3)
-    np.testing.assert_array_equal(x, np.zeros(10))
-    assert qp.max_iterations == 3
+def hard(channels: int = 6, moves: int = 10, bound: float = 0.05):
+    """Drives that lag behind, weakly coupled, far from their targets: most bounds are active. H, f row by row, bounds."""
+    n = channels * moves
+    lag = 1.0 - np.exp(-0.2 * np.arange(1, moves + 1))
+    theta = np.array([[lag[i - j] if i >= j else 0.0 for j in range(moves)] for i in range(moves)])
+    theta = np.kron(theta, 0.9 * np.eye(channels) + 0.1)
+    rng = np.random.default_rng(1)
+    rows = -np.tile(rng.normal(size=(200, channels)), moves) @ theta
+    limits = np.concatenate([np.full(n, bound), np.full(n, 7.3 * bound)])
+    return theta.T @ theta + 1e-4 * np.eye(n), rows, limits
+
+
+def test_at_the_iteration_cap_the_move_is_feasible_and_better_than_none() -> None:
+    h, rows, limits = hard()
+    capped, whole = MoveQp(6, 10, 1), MoveQp(6, 10)
+    assert (capped.max_iterations, whole.max_iterations) == (1, 240)
+    found = 0
+    for f in rows:
+        for qp in (capped, whole):
+            qp.set_hessian(h)
+            qp.reset()
+        x, status, iterations = capped.solve(f, -limits, limits)
+        best, _, _ = whole.solve(f, -limits, limits)
+        if status == QpStatus.optimal:
+            continue
+        found += 1
+        assert (status, iterations) == (QpStatus.iteration_limit, 1)
+        assert (np.abs(np.concatenate([x, running_sum(6, 10) @ x])) <= limits * (1 + 1e-12)).all()
+        cost, least = (0.5 * v @ h @ v + f @ v for v in (x, best))
+        assert least - 1e-12 <= cost < 0.95 * least < 0.0  # near the minimum, far below that of a command that is held
+    assert found >= 5
+
+
+def test_a_cold_start_and_a_wrong_one_take_few_iterations_and_give_the_optimum() -> None:
+    h, rows, limits = hard()
+    qp = MoveQp(6, 10)
+    qp.set_hessian(h)
+    cold, wrong = [], []
+    for f in rows:
+        qp.reset()
+        x, status, iterations = qp.solve(f, -limits, limits)
+        cold.append(iterations)
+        assert status == QpStatus.optimal
+        assert max(optimality(h, f, -limits, limits, x, qp.multipliers, 6)) < 1e-9
+        assert qp.solve(-f, -limits, limits)[1] == QpStatus.optimal  # every active bound is now on the other side
+        y, status, iterations = qp.solve(f, -limits, limits)
+        wrong.append(iterations)
+        assert status == QpStatus.optimal
+        np.testing.assert_allclose(x, y, rtol=0, atol=1e-9)
+    assert np.mean(cold) < 15 and max(cold) < 60  # the active set alone has some 50 bounds
+    assert np.mean(wrong) < 40 and max(wrong) < 120
+
+
+def test_degenerate_corners_end_at_a_feasible_move() -> None:
+    """Sums whose bound is a whole number of largest moves: several active sets describe one corner."""
+    h, rows, limits = hard()
+    limits[60:] = 5 * limits[0]
+    qp = MoveQp(6, 10)
+    qp.set_hessian(h)
+    for f in rows:
+        x, status, iterations = qp.solve(f, -limits, limits)
+        assert iterations <= qp.max_iterations and status != QpStatus.infeasible
+        assert (np.abs(np.concatenate([x, running_sum(6, 10) @ x])) <= limits * (1 + 1e-9)).all()
 
 
 def test_a_hessian_that_is_not_positive_definite_is_refused() -> None:

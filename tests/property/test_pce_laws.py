@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mor import Beta, Dataset, Exponential, Marginal, Normal, ParameterSpace, Uniform, fit_pce, lhs
-from mor.polynomials import index_set, matrix, recurrence_table, values
+from mor.reduced.pce.basis import index_set, matrix, recurrence_table, values
 from tests.contract.reduced_models import memory_of_pce
 
 LAWS: list[Marginal] = [Uniform(-2.0, 5.0), Normal(1.0, 3.0), Beta(2.0, 2.0, 0.0, 4.0), Exponential(2.0)]
@@ -39,9 +39,7 @@ def test_order_and_unit_of_inputs_do_not_matter(order: list[int], unit: float, s
     X = lhs(space, 40, seed=seed).points
     y = X[:, 0] * X[:, 1] + X[:, 2] ** 2
     model = fit_pce(Dataset(X, y, space.ports, ["y"]), space, method="omp", degree=2)
-    other = ParameterSpace(
-        {"x0": Uniform(-unit, unit), "x1": Uniform(0.0, 2.0 * unit), "x2": Normal(0.0, unit)}
-    )
+    other = ParameterSpace({"x0": Uniform(-unit, unit), "x1": Uniform(0.0, 2.0 * unit), "x2": Normal(0.0, unit)})
     turned = ParameterSpace({name: other[name] for name in np.array(space.names)[order]})
     again = fit_pce(Dataset(unit * X[:, order], y, turned.ports, ["y"]), turned, method="omp", degree=2)
     np.testing.assert_allclose(again.predict(unit * X[:, order]), model.predict(X), rtol=1e-7, atol=1e-9)

@@ -6,18 +6,18 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from mor.dynamics.integrators import generalized_alpha, newmark
+from mor.dynamics.stability import critical_delay
+from mor.dynamics.structure import LinearStructure
 from mor.excitation import Excitation, pulse_velocity
-from mor.integrators import generalized_alpha, newmark
-from mor.metrics_tracking import tracking
 from mor.models.frame import plane_frame
-from mor.stability import critical_delay
-from mor.structure import Structure
+from mor.validation.tracking import tracking
 
 positive = st.floats(0.1, 10.0)
 
 
 @st.composite
-def frames(draw: st.DrawFn) -> Structure:
+def frames(draw: st.DrawFn) -> LinearStructure:
     storeys = draw(st.integers(1, 5))
     each = st.lists(positive, min_size=storeys, max_size=storeys)
     return plane_frame(
@@ -35,7 +35,7 @@ def frames(draw: st.DrawFn) -> Structure:
 
 
 @given(frames())
-def test_a_frame_is_symmetric_stiff_and_damped_as_asked(frame: Structure) -> None:
+def test_a_frame_is_symmetric_stiff_and_damped_as_asked(frame: LinearStructure) -> None:
     np.testing.assert_array_equal(frame.K, frame.K.T)
     modes = frame.modes()
     assert modes.frequencies[0] > 0
@@ -44,7 +44,7 @@ def test_a_frame_is_symmetric_stiff_and_damped_as_asked(frame: Structure) -> Non
 
 
 @given(frames(), st.floats(0.0, 1.0), st.floats(0.01, 100.0))
-def test_generalized_alpha_never_gains_energy_it_was_not_given(frame: Structure, rho: float, size: float) -> None:
+def test_generalized_alpha_never_gains_energy_it_was_not_given(frame: LinearStructure, rho: float, size: float) -> None:
     """Whatever the step, free motion stays bounded."""
     dt = size / (2 * np.pi * frame.modes().frequencies[-1])
     start = np.ones(frame.n), np.zeros(frame.n)
@@ -53,8 +53,8 @@ def test_generalized_alpha_never_gains_energy_it_was_not_given(frame: Structure,
 
 
 @given(frames(), st.floats(0.01, 5.0))
-def test_average_acceleration_keeps_the_energy_of_any_undamped_frame(frame: Structure, size: float) -> None:
-    free = Structure(frame.M, np.zeros_like(frame.C), frame.K)
+def test_average_acceleration_keeps_the_energy_of_any_undamped_frame(frame: LinearStructure, size: float) -> None:
+    free = LinearStructure(frame.M, np.zeros_like(frame.C), frame.K)
     dt = size / (2 * np.pi * frame.modes().frequencies[-1])
     motion = newmark(free, None, dt=dt, steps=100, initial=(np.ones(frame.n), -np.ones(frame.n)))
     energy = free.energy(motion.x, motion.v)
@@ -64,7 +64,7 @@ def test_average_acceleration_keeps_the_energy_of_any_undamped_frame(frame: Stru
 @given(k=st.floats(1.0, 100.0), c=st.floats(0.05, 5.0), share=st.floats(0.1, 0.9))
 def test_more_damping_bears_more_delay(k: float, c: float, share: float) -> None:
     def limit(damping: float) -> float:
-        rest = Structure([[1.0]], [[damping]], [[(1 - share) * k]])
+        rest = LinearStructure([[1.0]], [[damping]], [[(1 - share) * k]])
         return critical_delay(rest, dof=0, mass=0.0, damping=0.0, stiffness=share * k)
 
     low, high = limit(c), limit(1.3 * c)

@@ -6,15 +6,21 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from export import write
+from mor.reduced.memory import MemoryModel
+from tests.contract.reduced_models import MODELS, hysteresis
+
+ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import ctypes, sys
 import numpy as np
 from mor import OdeSubstructure, ode
-from rt_runtime import Delay, Filter, Gain, Loop, Noise, StateSpace, Table, previous
+from rt_runtime import Delay, Filter, Gain, Loop, Noise, StateSpace, Table, load_bundle, previous
 
 @ode(states=["x", "v"], inputs=["f"], outputs=["x"])
 def duffing(t, x, u, p, dx, y):
@@ -36,6 +42,9 @@ loop.add("cheap", cheap, inputs=["x"], outputs=["q"])
 loop.add("frame", StateSpace([[-3.0]], [[1.0]], [[1.0]], dt=1e-3), inputs=["q"], outputs=["s"])
 loop.add("delay", Delay(2.5), inputs=["s"], outputs=["d"])
 loop.add("filter", Filter([[0.1, 0.2, 0.1, 1.0, -0.5, 0.2]]), inputs=["d"], outputs=["z"])
+for i, folder in enumerate(sys.argv[2:]):
+    loop.signal(f"F{i}")
+    loop.add(f"rom{i}", load_bundle(folder).block(), inputs=["x", "q"], outputs=[f"F{i}"])
 leak = sys.argv[1] == "python"
 if leak:
     from rt_runtime import PythonBlock
@@ -55,26 +64,80 @@ print(allocations(20_000) - allocations(10_000))
 """
 
 
+GUARDED = """
+import ctypes
+import numpy as np
+from hmor.rigs.catalogue import spring
+from rt_runtime import Command, Drive, InProcessRig, Link, Loop, Sensor, Table, protect
+from rt_runtime.rig.actuators import link_names, names_of
+
+counter = ctypes.CDLL(None).allocation_count
+counter.restype = ctypes.c_long
+side = spring(1000.0)
+rig = InProcessRig(side.loop, side.commands, side.measured)
+loop = Loop(1000.0)
+for name, unit in (("position", "m"), ("force", "N"), ("wanted", "m")):
+    loop.signal(name, unit=unit)
+for name in ("rig.age", "rig.status", "rig.sent", *link_names("rig")):
+    loop.signal(name)
+loop.add("rig.read", Sensor(rig), outputs=names_of("rig", ["position", "force"]))
+loop.add("rig.link", Link(rig), outputs=link_names("rig"))
+t = np.arange(0.0, 100.0, 0.01)
+loop.add("target", Table(t, 0.01 * np.sin(6.0 * t)), outputs=["wanted"])
+monitor = protect(loop, [Command("wanted", "command", -0.02, 0.02, rate=0.5, measured="position", stiffness=1e5)])
+assert {"position_follows", "force_energy", "two_rigs"} <= {rule.name for rule in monitor.rules}
+loop.add("rig.write", Drive(rig), inputs=["command"], outputs=["rig.sent"])
+
+def allocations(ticks):
+    loop.record(["command"], every=ticks)
+    core, _ = loop._build(ticks)
+    core.start()
+    core.reset()
+    before = counter()
+    core.run(ticks)
+    return counter() - before
+
+allocations(100)
+print(allocations(20_000) - allocations(10_000))
+"""
+"""A loop with all default rules and detectors against a rig in this process."""
+
+
 @pytest.fixture(scope="module")
 def counter(tmp_path_factory) -> Path:
+    return compiled(tmp_path_factory.mktemp("counter"))
+
+
+def compiled(folder: Path) -> Path:
+    """Compile the library that counts allocations."""
     compiler = shutil.which("gcc") or shutil.which("cc") or shutil.which("g++")
     assert compiler, "a C compiler built the core, so there must be one"
-    library = tmp_path_factory.mktemp("counter") / "count_allocations.so"
+    library = folder / "count_allocations.so"
     source = Path(__file__).with_name("count_allocations.c")
     subprocess.run([compiler, "-x", "c", "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
     return library
 
 
-def run(counter: Path, which: str) -> int:
+def run(counter: Path, which: str, *bundles: Path, program: str = PROGRAM) -> int:
     environment = os.environ | {"LD_PRELOAD": str(counter)}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, which], env=environment, capture_output=True, text=True, check=True
-    )
+    command = [sys.executable, "-c", program, which, *bundles]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
     return int(done.stdout)
 
 
-def test_no_allocation_per_tick(counter: Path) -> None:
-    assert run(counter, "core") == 0
+def test_no_allocation_per_tick(counter: Path, tmp_path: Path) -> None:
+    """With reduced models of hysteresis in the loop: every operator, and a gated recurrent unit."""
+    unit = MODELS["memory of gru"]()
+    assert isinstance(unit, MemoryModel)
+    models = {"operators": hysteresis(), "unit": replace(unit, dt=1e-3)}
+    folders = [tmp_path / name for name in models]
+    for folder, model in zip(folders, models.values(), strict=True):
+        write(model, folder)
+    assert run(counter, "core", *folders) == 0
+
+
+def test_no_allocation_with_all_default_rules_and_detectors(counter: Path) -> None:
+    assert run(counter, "core", program=GUARDED) == 0
 
 
 def test_the_counter_sees_a_block_that_allocates(counter: Path) -> None:

@@ -6,12 +6,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from mor.ffnn import Ffnn
+from mor.data.ports import Port
 from mor.marginals import Exponential, Normal, Uniform
-from mor.memory import Memory
-from mor.pce import Pce
-from mor.polynomials import index_set, recurrence_table
-from mor.ports import Port
+from mor.reduced.ffnn import Ffnn
+from mor.reduced.memory import MemoryModel
+from mor.reduced.pce.basis import index_set, recurrence_table
+from mor.reduced.pce.model import Pce
 
 FORCE, SPEED, TORQUE, PRESSURE = Port("F_br", "N"), Port("w_rw", "rad/s"), Port("tau_rw", "N m"), Port("p", "Pa")
 
@@ -30,7 +30,7 @@ def network(activation: str = "tanh", *, hidden: tuple[int, ...] = (10,), output
     )  # fmt: skip
 
 
-def network_with_memory(input_lags: int = 1, output_lags: int = 2, outputs: int = 1) -> Memory:
+def network_with_memory(input_lags: int = 1, output_lags: int = 2, outputs: int = 1) -> MemoryModel:
     """A contracting recursion whose outputs touch their bounds."""
     rng = np.random.default_rng(11)
     signals, results = (FORCE, SPEED), (TORQUE, PRESSURE)[:outputs]
@@ -49,7 +49,7 @@ def network_with_memory(input_lags: int = 1, output_lags: int = 2, outputs: int 
         tuple(ports), results, (low, high), (np.array([-20.0, 0.0])[:outputs], np.array([120.0, 4e6])[:outputs]),
     )  # fmt: skip
     bounds = (np.array([10.0, 1e6])[:outputs], np.array([80.0, 3e6])[:outputs])
-    return Memory.around(step, signals, dt=1e-3, input_lags=input_lags, output_lags=output_lags, bounds=bounds)
+    return MemoryModel.around(step, signals, dt=1e-3, input_lags=input_lags, output_lags=output_lags, bounds=bounds)
 
 
 def polynomial(degree: int = 10, outputs: int = 1) -> Pce:
@@ -91,7 +91,7 @@ def constant_polynomial() -> Pce:
     )  # fmt: skip
 
 
-def polynomial_with_memory() -> Memory:
+def polynomial_with_memory() -> MemoryModel:
     """y_k = 0.7 y_{k-1} + 0.3 * (a small polynomial of F and w)."""
     names = ("F_br", "w_rw", "F_br_lag1", "w_rw_lag1", "tau_rw_lag1")
     low, high = np.array([0.0, -5.0, 0.0, -5.0, -20.0]), np.array([50.0, 49.0, 50.0, 49.0, 120.0])
@@ -107,4 +107,4 @@ def polynomial_with_memory() -> Memory:
         tuple(Port(n, u) for n, u in zip(names, units, strict=True)), (TORQUE,), (low, high), (low + high) / 2.0,
         (high - low) / 2.0, np.zeros(5), recurrence_table(laws, 3), indices, coefficients, np.zeros(1),
     )  # fmt: skip
-    return Memory.around(step, (FORCE, SPEED), dt=1e-4, input_lags=1, output_lags=1, bounds=(20.0, 70.0))
+    return MemoryModel.around(step, (FORCE, SPEED), dt=1e-4, input_lags=1, output_lags=1, bounds=(20.0, 70.0))

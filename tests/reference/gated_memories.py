@@ -7,23 +7,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from mor.gate import Gate
-from mor.memory import Memory
+from mor.reduced.gate import Gate
+from mor.reduced.memory import MemoryModel
 from tests.reference.exported_models import network_with_memory, polynomial_with_memory
 
 SPAN, CLOSED = 1.4e6, 1.1e6
 
 
-def _network(gate: Gate, low: tuple[float, float] = (0.0, 1e6)) -> Memory:
+def _network(gate: Gate, low: tuple[float, float] = (0.0, 1e6)) -> MemoryModel:
     """Torque and pressure, which is never below 1 MPa as long as it is not gated."""
     return replace(network_with_memory(1, 2, outputs=2), bounds=(np.array(low), np.array([80.0, 3e6])), gate=gate)
 
 
-def _polynomial(gate: Gate) -> Memory:
+def _polynomial(gate: Gate) -> MemoryModel:
     return replace(polynomial_with_memory(), bounds=(np.array([0.0]), np.array([70.0])), gate=gate)
 
 
-MODELS: dict[str, Callable[[], Memory]] = {
+MODELS: dict[str, Callable[[], MemoryModel]] = {
     "state": lambda: _network(Gate("p_lag1", SPAN, closed=CLOSED, outputs=("tau_rw",))),
     "signal": lambda: _network(Gate("F_br", 17.3, outputs=("tau_rw",))),
     "lag of a polynomial": lambda: _polynomial(Gate("F_br_lag1", 0.7, closed=0.1, outputs=("tau_rw",))),

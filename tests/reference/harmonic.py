@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
-from mor.structure import Structure
+from mor.dynamics.structure import LinearStructure
 
 
 def harmonic_motion(
-    structure: Structure, amplitude: np.ndarray, w: float, time: np.ndarray, x0: np.ndarray, v0: np.ndarray
+    structure: LinearStructure, amplitude: np.ndarray, w: float, time: np.ndarray, x0: np.ndarray, v0: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return x, v (len(time), n) for f(t) = amplitude sin(w t); the load is the state (sin, cos) of an oscillator."""
     n = structure.n

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numba import njit
 
-from mor.ports import Port
-from mor.reduced import Array, ReducedModel, as_domain, header_ports
+from mor.data.ports import Port
+from mor.reduced.base import Array, ReducedModel, as_domain, header_ports
 
 
 @njit

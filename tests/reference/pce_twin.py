@@ -7,8 +7,8 @@ import math
 import numpy as np
 from scipy.special import eval_hermitenorm, eval_legendre
 
-from mor.pce import Pce
-from mor.space import ParameterSpace
+from mor.reduced.pce.model import Pce
+from mor.sampling.space import ParameterSpace
 
 
 def psi(law: str, k: int, z: float) -> float:

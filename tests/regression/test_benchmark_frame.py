@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hmor.studies.benchmark_loop import benchmark_loop, constant_delay_loop, judge_benchmark
+from mor.dynamics.stability import critical_delay
 from mor.excitation import Excitation, load_csv, synthetic_ground_motion
 from mor.models.benchmark_frame import RATE, benchmark_frame
-from mor.models.virtual_tests import benchmark_loop, constant_delay_loop, judge_benchmark
-from mor.stability import critical_delay
 from rt_runtime.errors import ConfigError
 from tests.reference.benchmark_loop import plain_benchmark
 

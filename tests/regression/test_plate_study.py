@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mor import Dataset, fit_pce, sobol
-from mor.models.plate_study import OUTPUTS, REFERENCE, plate_model, plate_space
-from mor.pce import Pce
+from mor.problems.plate_strip import OUTPUTS, REFERENCE, plate_model, plate_space
+from mor.reduced.pce.model import Pce
 
 
 @pytest.fixture(scope="module")

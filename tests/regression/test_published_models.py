@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mor.control_design import companion, prediction_model
+from mor.dynamics.control_design import companion, prediction_model
+from mor.dynamics.transfer import TransferFunction
 from mor.models.actuators import PENDULUM_HYDRAULIC, electric_drive
 from mor.models.cart_pendulum import linearised
-from mor.transfer import TransferFunction
 
 
 def test_cart_and_pendulum() -> None:

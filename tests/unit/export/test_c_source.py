@@ -11,17 +11,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from export.c_golden import c_main
-from export.c_source import c_header, c_source
-from export.c_text import CType, comment_text
-from export.compiler import compile_c, find_compiler
+from export.c.compiler import compile_c, find_compiler
+from export.c.golden import c_main
+from export.c.source import c_header, c_source
+from export.c.text import CType, comment_text
 from export.engines import CEngine
 from export.forms import form_of
 from export.golden import golden_vectors
-from mor.gate import Gate
-from mor.reduced import ReducedModel
-from rt_runtime.bundle import difference
+from mor.reduced.base import ReducedModel
+from mor.reduced.gate import Gate
+from mor.reduced.memory import MemoryModel
+from rt_runtime.bundle.read import difference
 from rt_runtime.errors import ConfigError
+from tests.contract.reduced_models import hysteresis
 from tests.reference.exported_models import (
     constant_polynomial,
     network,
@@ -44,6 +46,8 @@ MODELS = {
     "sparse polynomial": sparse_polynomial,
     "constant polynomial": constant_polynomial,
     "memory of a polynomial": polynomial_with_memory,
+    "operators": hysteresis,
+    "operators and lags": lambda: hysteresis("tangent", lags=2),
     "gate": lambda: replace(network(outputs=2), gate=Gate("F_br", 0.7)),
 }
 
@@ -63,13 +67,17 @@ def files(model: ReducedModel, precision: str = "float64", tolerance: float = 1e
 def test_compiled_c_repeats_the_model(kind: str) -> None:
     model = MODELS[kind]()
     engine = CEngine("brake", files(model), len(model.outputs), "float64", "gcc")
-    X = np.random.default_rng(3).uniform(*model.domain, (3000, len(model.inputs)))
+    domain = model.domain
+    if isinstance(model, MemoryModel):
+        domain = tuple(np.concatenate(pair) for pair in zip(domain, model.state_domain, strict=True))
+    X = np.random.default_rng(3).uniform(*domain, (3000, len(domain[0])))
+    n_u = len(model.inputs)
     assert engine.replay() == 0
-    assert difference(engine.rows(X), model.predict(X)) < 1e-14
+    assert difference(engine.rows(X), model.advance(X[:, :n_u], X[:, n_u:])[0]) < 1e-14
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-@pytest.mark.parametrize("kind", ["softplus", "memory", "sparse polynomial", "gate"])
+@pytest.mark.parametrize("kind", ["softplus", "memory", "sparse polynomial", "gate", "operators and lags"])
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_no_warning_under_any_compiler(compiler: str, kind: str, precision: str, tmp_path: Path) -> None:
     if shutil.which(compiler) is None:
@@ -83,7 +91,7 @@ def test_no_warning_under_any_compiler(compiler: str, kind: str, precision: str,
         assert subprocess.run([program], capture_output=True).returncode == 0
 
 
-@pytest.mark.parametrize("kind", ["memory", "sparse polynomial", "memory of a polynomial"])
+@pytest.mark.parametrize("kind", ["memory", "sparse polynomial", "memory of a polynomial", "operators and lags"])
 def test_sanitizers_find_nothing(kind: str, tmp_path: Path) -> None:
     for name, content in files(MODELS[kind]()).items():
         (tmp_path / name).write_bytes(content)
@@ -119,7 +127,7 @@ def test_nan_and_the_range_of_the_inputs() -> None:
     x = np.array([[np.nan, 1.0, 1.0, 1.0, 20.0, 20.0], [1e6, -1e6, 1.0, 1.0, 20.0, 20.0]])
     y = engine.rows(x)
     assert np.isnan(y[0, 0])
-    assert difference(y[1:], model.predict(x[1:])) < 1e-14
+    assert difference(y[1:], model.advance(x[1:, :2], x[1:, 2:])[0]) < 1e-14
 
 
 def test_literals_give_every_bit_back() -> None:

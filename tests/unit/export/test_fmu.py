@@ -19,14 +19,15 @@ import numpy as np
 import pytest
 from fmpy.validation import validate_fmu
 
-from export.fmu import SOURCES, fmu_file, fmu_sources
-from export.fmu_host import FmuHost
-from export.fmu_units import base_unit
+from export.c.compiler import find_cross_compiler
+from export.fmu.host import FmuHost
+from export.fmu.units import base_unit
+from export.fmu.writer import SOURCES, fmu_file, fmu_sources
 from export.forms import form_of
-from mor.memory import Memory
-from mor.ports import Port
-from mor.reduced import ReducedModel
-from rt_runtime.bundle import difference
+from mor.data.ports import Port
+from mor.reduced.base import ReducedModel
+from mor.reduced.memory import MemoryModel
+from rt_runtime.bundle.read import difference
 from rt_runtime.errors import ConfigError
 from tests.reference.exported_models import network, network_with_memory
 
@@ -52,7 +53,7 @@ def inputs(n: int) -> np.ndarray:
 
 
 def expected(model: ReducedModel, u: np.ndarray) -> np.ndarray:
-    return model.rollout(u) if isinstance(model, Memory) else model.predict(u)
+    return model.rollout(u) if isinstance(model, MemoryModel) else model.predict(u)
 
 
 @pytest.mark.parametrize("version", [2, 3])
@@ -140,8 +141,11 @@ def test_several_instances_save_restore_serialise_and_reset(folder: Path, versio
     other = deserialize(raw)
     (b.setFMUstate if v2 else b.setFMUState)(other)
     assert [step(b, v2, k, u[k]) for k in range(20, 40)] == ahead
-    with pytest.raises(Exception, match=r"(?i)deserializeFMUState"):
-        deserialize(b"x" * len(raw))
+    at = raw.find(np.float64(u[19, 0]).tobytes())  # an input of the last step
+    spoiled = raw[:at] + np.float64(np.nan).tobytes() + raw[at + 8 :]
+    for bad in (b"x" * len(raw), spoiled):
+        with pytest.raises(Exception, match=r"(?i)deserializeFMUState"):
+            deserialize(bad)
     a.reset()
     if v2:
         a.setupExperiment(startTime=0.0)
@@ -191,6 +195,59 @@ def test_wrong_calls_are_refused_and_logged(folder: Path, version: int, capfd: p
         fmu.doStep(currentCommunicationPoint=0.0, communicationStepSize=1e-3)
     fmu.freeInstance()
     assert "must be a whole multiple of 0.001 s" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_time_that_is_nan_or_goes_back_is_refused(
+    folder: Path, version: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (fmu,), (v2, _) = open_instances(folder / f"memory{version}.fmu", 1)
+    u = inputs(5)
+    first = [step(fmu, v2, k, u[k]) for k in range(3)]
+    for point in (float("nan"), float("inf"), -1.0, 1e-3):
+        with pytest.raises(Exception, match="status 3"):
+            fmu.doStep(currentCommunicationPoint=point, communicationStepSize=1e-3)
+    after = [step(fmu, v2, k, u[k]) for k in (3, 4)]
+    np.testing.assert_allclose(first + after, expected(MODELS["memory"], u)[:, 0], rtol=1e-13)  # nothing moved
+    fmu.freeInstance()
+    assert "Time of a step must be a finite number that does not go back." in capfd.readouterr().out
+    (late,), _ = open_instances(folder / f"static{version}.fmu", 1)
+    with pytest.raises(Exception, match="status 3"):
+        late.doStep(currentCommunicationPoint=0.0, communicationStepSize=float("inf"))
+    late.reset()
+    begin = late.setupExperiment if v2 else late.enterInitializationMode
+    with pytest.raises(Exception, match="status 3"):
+        begin(startTime=float("nan"))
+    late.freeInstance()
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_an_output_that_is_not_finite_is_discarded_and_the_step_undone(tmp_path: Path, version: int) -> None:
+    content, _ = fmu_file(form_of(network("relu"), "brake"), "float64", version)
+    (tmp_path / "brake.fmu").write_bytes(content)
+    (fmu,), (v2, _) = open_instances(tmp_path / "brake.fmu", 1)
+    good = step(fmu, v2, 0, np.array([10.0, 3.0]))
+    put, get = (fmu.setReal, fmu.getReal) if v2 else (fmu.setFloat64, fmu.getFloat64)
+    put([1, 2], [1e308, 1e308])
+    with pytest.raises(Exception, match="status 2"):  # discard
+        fmu.doStep(currentCommunicationPoint=1e-3, communicationStepSize=1e-3)
+    assert get([0])[0] == pytest.approx(1e-3) and get([3])[0] == good
+    put([1, 2], [10.0, 3.0])
+    fmu.doStep(currentCommunicationPoint=1e-3, communicationStepSize=1e-3)
+    assert get([3])[0] == good
+    fmu.reset()
+    if v2:
+        fmu.setupExperiment(startTime=0.0)
+    fmu.enterInitializationMode()
+    put([1, 2], [1e308, 1e308])
+    with pytest.raises(Exception, match="status 2"):
+        get([3])
+    with pytest.raises(Exception, match="status 3"):
+        fmu.exitInitializationMode()
+    put([1, 2], [10.0, 3.0])
+    fmu.exitInitializationMode()
+    assert get([3])[0] == good
+    fmu.freeInstance()
 
 
 def test_it_runs_in_a_plain_c_host(folder: Path, tmp_path: Path) -> None:
@@ -265,6 +322,7 @@ def test_the_same_model_gives_the_same_bytes_and_another_another_token() -> None
 @pytest.mark.parametrize("version", [2, 3])
 def test_without_a_compiler_the_sources_are_there_and_it_says_so(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "no-such-compiler")
+    monkeypatch.setattr("export.fmu.writer.find_cross_compiler", lambda: None)
     content, skipped = fmu_file(form_of(network(), "brake"), "float64", version)
     assert len(skipped) == 1
     assert f"binary in the FMI {version}.0 FMU of 'brake' was skipped: no C compiler was found" in skipped[0]
@@ -276,8 +334,11 @@ def test_without_a_compiler_the_sources_are_there_and_it_says_so(version: int, m
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_a_host_builds_the_sources_it_finds_listed(version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_builds_the_sources_it_finds_listed(
+    version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CC", "no-such-compiler")
+    monkeypatch.setattr("export.fmu.writer.find_cross_compiler", lambda: None)
     content, _ = fmu_file(form_of(MODELS["memory"], "brake"), "float64", version)
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         archive.extractall(tmp_path)
@@ -310,3 +371,14 @@ def test_units_are_read_as_far_as_they_are_known() -> None:
     with zipfile.ZipFile(io.BytesIO(fmu_file(odd, "float64", 2)[0])) as archive:
         units = ET.fromstring(archive.read("modelDescription.xml")).findall("UnitDefinitions/Unit")
     assert [u.attrib["name"] for u in units] == ["N", 'a<b>&"c"', "rad/s"]
+
+
+@pytest.mark.skipif(
+    find_cross_compiler() is None, reason="mingw-w64 is not installed; it makes the Windows binaries of FMUs"
+)
+@pytest.mark.parametrize(("version", "folder"), [(2, "win64"), (3, "x86_64-windows")])
+def test_windows_binaries_by_cross_compilation(version: int, folder: str) -> None:
+    content, _ = fmu_file(form_of(network(), "brake"), "float64", version)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        library = archive.read(f"binaries/{folder}/brake.dll")
+    assert library[:2] == b"MZ" and f"fmi{version}DoStep".encode() in library

@@ -12,12 +12,11 @@ import pytest
 import export.writer as writer
 from export import write
 from export.golden import golden_excitation, golden_rows
-from mor.gate import Gate
-from mor.memory import Memory
-from mor.pce import Pce
-from mor.ports import Port
-from rt_runtime.bundle import read_bundle
-from rt_runtime.bundle_checks import check_description
+from mor.data.ports import Port
+from mor.reduced.gate import Gate
+from mor.reduced.pce.model import Pce
+from rt_runtime.bundle.checks import check_description
+from rt_runtime.bundle.read import read_bundle
 from rt_runtime.errors import ConfigError
 from tests.reference.exported_models import network, network_with_memory, polynomial
 from tests.reference.linear_model import Linear
@@ -35,8 +34,8 @@ def test_a_bundle_says_what_it_holds(tmp_path: Path) -> None:
     )
     front, rear = bundle.models["front"], bundle.models["rear"]
     assert [p.name for p in (tmp_path / "b").iterdir() if p.suffix] and sorted(bundle.content) == sorted(
-        ["c/front.c", "c/front.h", "c/front_main.c", "c/rear.c", "c/rear.h", "c/rear_main.c", "front.golden.npz"]
-        + ["front.onnx", "rear.golden.npz", "rear.onnx"]
+        ["c/front.c", "c/front.h", "c/front_main.c", "c/front_mex.c", "c/rear.c", "c/rear.h", "c/rear_main.c"]
+        + ["c/rear_mex.c", "front.golden.npz", "front.onnx", "rear.golden.npz", "rear.onnx"]
     )
     assert (front.kind, front.precision, front.dt, front.memory, front.tolerance) == (
         "ffnn",
@@ -191,8 +190,8 @@ def test_a_wider_domain_does_not_change_the_clipping_of_a_memory(tmp_path: Path)
     model = network_with_memory()
     wide = (model.domain[0] - 100.0, model.domain[1] + 100.0)
     bundle = write(model, tmp_path / "b", domain=wide)
-    assert isinstance(model, Memory)
-    np.testing.assert_array_equal(bundle.model.golden.Y, model.predict(bundle.model.golden.X))
+    X = bundle.model.golden.X
+    np.testing.assert_array_equal(bundle.model.golden.Y, model.advance(X[:, :2], X[:, 2:])[0])
 
 
 def test_wrong_requests(tmp_path: Path) -> None:
@@ -208,7 +207,7 @@ def test_wrong_requests(tmp_path: Path) -> None:
         ),
         "write needs at least one model, got none": lambda: write({}, tmp_path / "b"),
         "Model 'm' of write must be a reduced model, got dict": lambda: write({"m": {}}, tmp_path / "b"),  # type: ignore[dict-item]
-        "Kind of model 'model' must be one of ffnn, pce to be exported, got 'linear'": lambda: write(
+        "Kind of model 'model' must be one of ffnn, pce, kriging, gru to be exported, got 'linear'": lambda: write(
             linear, tmp_path / "b"
         ),
         "validation of model 'model' of write must be plain finite values": lambda: write(
@@ -224,7 +223,7 @@ def test_wrong_requests(tmp_path: Path) -> None:
 
 
 def test_polynomials_that_onnx_cannot_repeat_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "TOLERANCE", 0.0)
+    monkeypatch.setattr(writer, "largest_tolerance", lambda kind, precision: 0.0)
     with pytest.raises(
         ConfigError, match="ONNX graph of model 'model' must repeat the model to 0, got a relative diff"
     ):
@@ -233,6 +232,11 @@ def test_polynomials_that_onnx_cannot_repeat_are_refused(tmp_path: Path, monkeyp
     monkeypatch.undo()
     with pytest.raises(ConfigError, match="Model 'model' must stay finite in float32; use precision='float64'"):
         write(big, tmp_path / "b", precision="float32")
+    monkeypatch.setitem(writer.TOLERANCES, "float32", 1e-8)
+    with pytest.raises(
+        ConfigError, match="Model 'model' must be repeated to 1e-09 in float32, got a relative difference"
+    ):
+        write(polynomial(), tmp_path / "b", precision="float32")
 
 
 def test_the_example_follows_the_schema_and_the_reader() -> None:

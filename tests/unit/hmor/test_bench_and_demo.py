@@ -23,7 +23,9 @@ def test_bench_runs_a_topic_and_prints_one_json_object(tmp_path: Path) -> None:
     assert bench.run([], quick=True, folder=tmp_path) == {"toy": {"ratio": 1.5, "quick": True}}
     with pytest.raises(ConfigError, match=r"topic of hmor bench must be one of toy, got other\."):
         bench.run(["other"], quick=True, folder=tmp_path)
-    with pytest.raises(ConfigError, match=r"hmor bench needs a checkout with a benchmarks folder, found none at"):
+    with pytest.raises(
+        ConfigError, match=r"hmor bench needs a checkout of the source .* found none at .* clone the repository"
+    ):
         bench.run([], quick=True, folder=tmp_path / "none")
 
 
@@ -47,37 +49,71 @@ def test_a_mistake_is_one_sentence_without_a_traceback(tmp_path: Path) -> None:
 def test_the_demo_tells_tracking_and_errors_under_control() -> None:
     from hmor.commands.demo import controlled_lines
 
-    found = {"J1_ms": 0.1, "J2_percent": 0.08, "J3_percent": 1.5}
-    mark = {"J1_ms": 2.5, "J2_percent": 0.34, "J3_percent": 2.82}
-    errors = {"tau_rw": 0.2, "tau_fw": 0.4, "v": 0.05}
+    names = ("adaptive_J1_ms", "adaptive_J2_percent", "adaptive_J3_percent")
     result = {
-        "brakes": "ffnn_memory",
-        "mean": {"ffnn_memory": found, "published": mark},
-        "unstable": {"fom": 0, "ffnn_memory": 0},
-        "nrmse_percent": {"reduced_against_full_order": errors},
+        "stochastic": {"reduced": {name: {"mean": value} for name, value in zip(names, (0.1, 0.08, 1.5), strict=True)}},
+        "published": {"mean": dict(zip(names, (2.5, 0.34, 2.82), strict=True))},
+        "unstable": {"full": 0, "reduced": 0},
+        "nrmse_percent": {"reduced_against_full": {"tau_rw": 0.2, "tau_fw": 0.4, "v": 0.05}},
     }
     (_, measured, beside), (_, three, _) = controlled_lines(result)
     assert (measured, beside) == ("0.1 ms, 0.08 %, 1.50 %", "2.5 ms, 0.34 %, 2.82 % published")
     assert three == "0.200 %, 0.400 %, 0.050 %"
     assert controlled_lines(None) == []
-    diverged = result | {
-        "unstable": {"fom": 0, "ffnn_memory": 2}, "nrmse_percent": {"reduced_against_full_order": None},
-    }  # fmt: skip
+    diverged = result | {"unstable": {"full": 0, "reduced": 2}, "nrmse_percent": {}}
     assert controlled_lines(diverged) == [("virtual test, adaptive MPC: runs that diverged", "2", "0 published")]
 
 
-def test_the_demo_tells_the_largest_difference_of_rows_and_runs_alike() -> None:
+def test_the_headlines_of_the_demo() -> None:
     from hmor.commands.demo import headlines
-    from hmor.motorcycle.hybrids import KINDS, PUBLISHED, RESPONSES
 
-    errors = {kind: dict.fromkeys(RESPONSES, 1.0) for kind in KINDS}
-    time = {"real_time_factor": 1.0, "speedup_over_fom": 1.0}
+    errors = {"tau_rw": 1.0, "tau_fw": 1.0, "v": 1.0}
+    time = {"real_time_factor": 1.0, "speedup_over_full": 1.0}
     result = {
-        "simulate": {
-            "nrmse_percent": errors, "published_percent": PUBLISHED, "run_time": {"fom": time, "ffnn": time},
-        },
+        "simulate": {"hybrid": {
+            "nrmse_percent": {"ffnn": errors}, "published_percent": {"ffnn": {"v": 1.47}},
+            "run_time": {"full": time, "ffnn": time},
+        }},
         "export": {"parity": [{"rows": 2e-14, "run": None}, {"rows": 1e-15, "run": 3e-11}]},
-        "run": {"tracking": None, "missed": 0, "ticks": 10},
+        "run": {"tracking": None, "missed": 0, "ticks": 10, "ranges": {"tau_rw": [0.0, 100.0, "Nm"], "tau_fw": [0.0, 200.0, "Nm"]}},
     }  # fmt: skip
-    rows = {name: value for name, value, _ in headlines(result)}
-    assert rows["largest difference between export targets"] == "3.0e-11"
+    rows = {name: (value, beside) for name, value, beside in headlines(result)}
+    assert rows["largest difference between export targets"] == ("3.0e-11", "-")
+    assert rows["real time: largest torque of the reduced brakes"] == ("100 Nm rear and 200 Nm front", "-")
+    assert rows["hybrid model, FFNN"] == ("1 x real time, as fast", "2.2 x faster published")
+    assert rows["NRMSE, FFNN, speed"] == ("1.000 %", "1.47 % published")
+
+
+def test_a_slower_model_is_called_slower_and_a_row_of_cards_belongs_to_one_model() -> None:
+    from hmor.report.figures import label, speed_words
+    from hmor.report.study import cards
+
+    assert [speed_words(ratio) for ratio in (2.14, 1.04, 0.96, 0.5)] == [
+        "2.1 x faster",
+        "as fast",
+        "as fast",
+        "2.0 x slower",
+    ]
+    assert [label(name, {"v": "speed"}) for name in ("ffnn_memory", "full", "v", "my_part")] == [
+        "FFNN, memory",
+        "full order",
+        "speed",
+        "my part",
+    ]
+    hybrid = {
+        "nrmse_percent": {"ffnn": {"tau": 2.0, "v": 0.3}, "ffnn_memory": {"tau": 0.2, "v": 0.01}},
+        "run_time": {
+            "ffnn": {"speedup_over_full": 2.0, "real_time_factor": 150.0},
+            "ffnn_memory": {"speedup_over_full": 0.8, "real_time_factor": 60.0},
+        },
+    }
+    assert [value for value, _ in cards("ffnn", hybrid, {})] == ["2.0 x faster", "150 x", "2 %", "1.1 %"]
+    memory = cards("ffnn_memory", hybrid, {})
+    assert [value for value, _ in memory] == ["1.2 x slower", "60 x", "0.2 %", "0.11 %"]
+    assert all(words.startswith("FFNN, memory: ") for _, words in memory)
+
+
+def test_the_rig_benchmark_measures_both_authenticators() -> None:
+    values = bench.run(["rig"], quick=True)["rig"]
+    assert {f"{name}_{n}_values_ns" for name in ("hmac_sha256", "blake2s") for n in (2, 32)} <= set(values)
+    assert all(float(value) > 0.0 for value in values.values())

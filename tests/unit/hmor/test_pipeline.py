@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from hmor import pipeline as module
-from hmor.pipeline import Pipeline, Step
-from hmor.pipelines import show
+from hmor.study import steps as module
+from hmor.study.steps import Pipeline, Step
+from hmor.views.tables import show
 from rt_runtime import ConfigError
 
 

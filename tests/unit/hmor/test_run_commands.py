@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,14 +20,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hmor.pipeline import Pipeline, Step
-from hmor.rigs import CATALOGUE, RIGS, find_rig, from_part
-from hmor.run_section import prepare, read_key
-from hmor.study import load_study
+from hmor.study.file import load_study
+from hmor.study.run import prepare
 from rt_runtime import ConfigError, load_run, replay
+from rt_runtime.rig.actuators import include_folder
 
 ROOT = Path(__file__).resolve().parents[3]
+LEASE = ("--lease", "60")
 EXAMPLES = ROOT / "docs" / "examples"
+SPRING = (ROOT / "hmor/studies/spring_test.toml").read_text().replace('rig = "spring" ', "port = 5005")
+BENCHMARK = (
+    (ROOT / "hmor/studies/benchmark_test.toml").read_text().replace('rig = "benchmark_specimen" ', "port = 5006")
+)
 HMOR = [sys.executable, "-c", "from hmor.cli import main; main()"]
 SIMULATED = """
 [study]
@@ -59,6 +64,14 @@ signal = "position"
 most = 0.015
 """
 
+PATIENT = """
+[[run.rules]]
+name = "stall"
+signal = "host.elapsed"
+upper = 5.0
+reason = "a busy machine"
+"""
+
 
 @contextmanager
 def rig(*arguments: str, cwd: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
@@ -84,6 +97,12 @@ class Done:
     stderr: str
 
 
+def patient(text: str) -> str:
+    """The study of an example for a host that is busy: neither a stall nor a silent rig of a minute ends the test."""
+    stale = re.sub(r'(name = "stale"\nsignal = "rig.age"\nupper = )\S+', r'\g<1>3e5\nreason = "a busy host"', text)
+    return stale.replace("upper = 0.1\n", "upper = 60.0\n")
+
+
 def hmor(*arguments: str, cwd: Path) -> Done:
     """Call the command line in this process, as a user would in `cwd`."""
     from hmor.cli import main
@@ -107,6 +126,60 @@ def write_study(folder: Path, text: str = SIMULATED, name: str = "study.toml") -
     return folder / name
 
 
+def test_a_record_that_lacks_frames_has_an_exit_code_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rt_runtime.engine.run_folder.FRAMES", "../../../../full")
+    (tmp_path / "full").symlink_to("/dev/full")
+    path = write_study(tmp_path)
+    done = hmor("run", str(path), "--json", cwd=tmp_path)
+    result = json.loads(done.stdout)
+    assert done.returncode == 4
+    assert result["frames_lost"] == result["frames_refused_by_disk"] > 0
+    assert "refused by the disk (No space left on device)" in result["ended"] and result["ended"] in done.stderr
+    told = hmor("info", result["folder"], cwd=tmp_path)
+    assert f"{result['frames_lost']} frames are missing" in told.stdout
+    assert json.loads(hmor("info", result["folder"], "--json", cwd=tmp_path).stdout)["frames_lost"] > 0
+
+
+def test_a_full_disk_ends_a_paced_test_softly_and_with_an_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rt_runtime.engine.run_folder.FRAMES", "../../../../full")
+    (tmp_path / "full").symlink_to("/dev/full")
+    text = SIMULATED.replace("duration = 0.5", "duration = 60.0") + PATIENT
+    done = hmor("run", str(write_study(tmp_path, text)), "--paced", "--json", cwd=tmp_path)
+    result = json.loads(done.stdout)
+    assert done.returncode == 4 and result["ticks"] < 30_000 and result["tripped"] is False
+    assert result["ended"].startswith("Ramped down at tick ") and "(rule 'lost_frames')" in result["ended"]
+
+
+def test_a_real_rig_without_a_clock_is_refused(tmp_path: Path) -> None:
+    path = write_study(tmp_path, SPRING)
+    done = hmor("run", str(path), "--unpaced", cwd=tmp_path)
+    assert done.returncode == 2 and "drives an actuator that is not simulated and needs the clock" in done.stderr
+    assert not list(tmp_path.glob("*.runs"))
+
+
+def test_a_command_of_a_real_rig_must_say_where_it_starts(tmp_path: Path) -> None:
+    text = SPRING.replace('measured = "position"\n', "")
+    for command in ("run", "check"):
+        done = hmor(command, str(write_study(tmp_path, text)), cwd=tmp_path)
+        assert done.returncode == 2 and "Command 'command' goes to an actuator that is not simulated" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="a plug-in needs a C compiler")
+def test_a_library_is_looked_for_beside_the_study(tmp_path: Path) -> None:
+    flags = ["-std=c99", "-shared", "-fPIC", "-I", str(include_folder())]
+    source = EXAMPLES / "spring_actuator.c"
+    subprocess.run(["cc", *flags, str(source), "-o", str(tmp_path / "beside.so")], check=True)
+    text = SPRING
+    text = text.replace('kind = "udp"\nport = 5005', 'kind = "plugin"\nlibrary = "beside.so"\nconfig = "1e5"')
+    write_study(tmp_path, text)
+    done = hmor("run", "study.toml", "--duration", "0.1", "--json", cwd=tmp_path)
+    assert "cannot be opened" not in done.stderr and json.loads(done.stdout)["ticks"] > 100
+
+
 def test_a_simulated_test_runs_twice_alike_and_replays(tmp_path: Path) -> None:
     path = write_study(tmp_path)
     folders = []
@@ -121,7 +194,7 @@ def test_a_simulated_test_runs_twice_alike_and_replays(tmp_path: Path) -> None:
     assert (folders[0] / "study.toml").read_text() == SIMULATED
     study = load_study(path)
     assert study.run is not None
-    again = replay(prepare(study.run, study.folder, study.study.seed).loop, first)
+    again = replay(prepare(study.run, study.place, study.study.seed).loop, first)
     assert again.values.tobytes() == first.values.tobytes()
 
 
@@ -133,18 +206,6 @@ def test_a_trip_has_its_own_exit_code_and_sentence(tmp_path: Path) -> None:
     assert result["tripped"] is True and "(rule 'position')" in result["ended"]
     assert result["ended"] in done.stderr
     assert load_run(tmp_path / result["folder"]).ended == result["ended"]
-
-
-def test_a_step_that_tripped_has_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hmor.motorcycle import study
-
-    tripped = {"tripped": True, "ended": "Tripped at tick 7."}
-    toy = Pipeline("motorcycle_brakes", tmp_path, [Step("run", lambda _: tripped, {})])
-    monkeypatch.setattr(study, "motorcycle_brakes", lambda *_, **__: toy)
-    for _ in range(2):
-        done = hmor("run", "motorcycle_brakes", cwd=tmp_path)
-        assert done.returncode == 3
-        assert "hmor: Tripped at tick 7. It is kept; --force runs the test again." in done.stderr
 
 
 def test_all_problems_of_a_run_section_are_listed_at_once(tmp_path: Path) -> None:
@@ -160,7 +221,7 @@ def test_all_problems_of_a_run_section_are_listed_at_once(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("position = \"m\" }", "position = \"m\", force = \"N\" }", "measures one signal per command, 1, got 2"),
+        ('position = "m" }', 'position = "m", force = "N" }', "measures one signal per command, 1, got 2"),
         ('kind = "simulated"', 'kind = "magic"', "run.actuator"),
         ('signal = "position"', 'signal = "force"', "Signal 'force' of rule 'position' is unknown"),
         ("amplitude", "amplitud", ""),
@@ -172,7 +233,7 @@ def test_what_a_study_must_say(old: str, new: str, message: str, tmp_path: Path)
     def build() -> Any:
         study = load_study(path)
         assert study.run is not None
-        return prepare(study.run, study.folder, 0)
+        return prepare(study.run, study.place, 0)
 
     if message:
         with pytest.raises(ConfigError, match=message):
@@ -184,14 +245,14 @@ def test_what_a_study_must_say(old: str, new: str, message: str, tmp_path: Path)
 def test_a_study_without_a_run_says_so(tmp_path: Path) -> None:
     path = write_study(tmp_path, '[study]\nname = "empty"\n')
     done = hmor("run", str(path), cwd=tmp_path)
-    assert done.returncode == 2 and "has no section [run], which this command needs; add it." in done.stderr
+    assert done.returncode == 2 and "has nothing to run: it has report." in done.stderr
 
 
 @pytest.mark.paced
 def test_the_spring_example_runs_against_a_signed_rig(tmp_path: Path) -> None:
     assert hmor("rig", "--new-key", "rig.key", cwd=tmp_path).returncode == 0
-    text = (EXAMPLES / "spring_test.toml").read_text().replace("upper = 100.0", "upper = 400.0")
-    with rig("spring", "--key-file", "rig.key", cwd=tmp_path) as (process, port):
+    text = patient(SPRING)
+    with rig("spring", "--key-file", "rig.key", *LEASE, cwd=tmp_path) as (process, port):
         text = text.replace("port = 5005", f'port = {port}\nkey_file = "rig.key"')
         done = hmor("run", str(write_study(tmp_path, text)), "--duration", "0.6", "--json", cwd=tmp_path)
         out, err = process.communicate(timeout=30)
@@ -206,17 +267,18 @@ def test_the_spring_example_runs_against_a_signed_rig(tmp_path: Path) -> None:
 
 @pytest.mark.paced
 def test_sigterm_to_hmor_run_is_a_soft_stop(tmp_path: Path) -> None:
-    text = (EXAMPLES / "benchmark_test.toml").read_text()
-    with rig("benchmark_specimen", "--rate", "4096", cwd=tmp_path) as (_, port):
-        path = write_study(tmp_path, text.replace("port = 5006", f"port = {port}").replace("upper = 400.0", "upper = 2000.0"))
+    text = patient(BENCHMARK)
+    with rig("benchmark_specimen", "--rate", "4096", *LEASE, cwd=tmp_path) as (_, port):
+        path = write_study(tmp_path, text.replace("port = 5006", f"port = {port}"))
         environment = os.environ | {"PYTHONPATH": str(ROOT)}
         command = [*HMOR, "run", str(path), "--json"]
         process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, env=environment)
         try:
             deadline = time.monotonic() + 60
-            while not list(tmp_path.glob("*.runs/*/frames.bin")) and time.monotonic() < deadline:
+            running = 200_000  # bytes: some hundred ticks after the soft start
+            while sum(f.stat().st_size for f in tmp_path.glob("runs/*/run/*/frames.bin")) < running:
+                assert time.monotonic() < deadline
                 time.sleep(0.05)
-            time.sleep(0.5)
             process.send_signal(signal.SIGTERM)
             out, _ = process.communicate(timeout=60)
         finally:
@@ -234,71 +296,11 @@ def test_check_measures_the_host(tmp_path: Path) -> None:
     done = hmor("check", str(write_study(tmp_path)), "--seconds", "0.3", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert result["study"] == "simulated" and result["blocks"] == 5 and result["ticks"] == round(0.3 * 4096)
+    assert result["study"] == "simulated" and result["blocks"] == 6 and result["ticks"] == round(0.3 * 4096)
     assert set(result["rates"]) >= {"256", "1000", "10000"}
     assert set(result["rates"].values()) <= {"holds", "holds with rare misses", "does not hold"}
     assert result["wake_us"]["p50"] > 0 and result["host"]["scheduler"].startswith(("obtained", "not obtained"))
+    worst = result["worst_case"]
+    assert len(worst["blocks"]) == result["blocks"] and 0.0 < worst["part_of_period"] == worst["worst_us"] / 1000.0
     table = hmor("check", "--seconds", "0.2", cwd=tmp_path)
     assert "wake-up latency of this machine" in table.stdout and "10000 Hz" in table.stdout
-
-
-def test_every_rig_of_the_catalogue_and_any_substructure_can_be_played() -> None:
-    for name in (*RIGS, *CATALOGUE):
-        side = find_rig(name, 10_000.0, ROOT)
-        side.loop.check()
-        assert side.describe()["commands"] and side.describe()["measured"]
-    side = find_rig("mor.models.parts:mr_damper_part", 4096.0, ROOT)
-    side.loop.check()
-    assert side.commands and side.measured
-    assert find_rig("hmor.rigs:spring", 500.0, ROOT).measured == ("position", "force")  # a function of the rate
-    with pytest.raises(ConfigError, match='Rig must be one of spring, benchmark_specimen, motorcycle_ecvt, three_storey'):
-        find_rig("nothing", 1000.0, ROOT)
-    with pytest.raises(ConfigError, match="must be or return a substructure or a PhysicalSide"):
-        find_rig("os:getcwd", 1000.0, ROOT)
-    with pytest.raises(ConfigError, match=r"Rig 'no_such:thing': module 'no_such' cannot be imported: .*\.$"):
-        find_rig("no_such:thing", 1000.0, ROOT)
-    from mor.models.parts import bouc_wen_part
-
-    assert from_part(bouc_wen_part(), 1000.0).loop.run(0.01).ended == "finished"
-
-
-def test_a_rig_is_a_substructure_or_a_side_of_its_own_rate(tmp_path: Path) -> None:
-    (tmp_path / "own_rig.py").write_text(
-        "from hmor.rigs import spring\nfrom mor.models.parts import bouc_wen_part\n"
-        "part = bouc_wen_part()\nside = spring(500.0)\n"
-    )
-    assert find_rig("own_rig:part", 1000.0, tmp_path).loop.rate == 1000.0
-    assert find_rig("own_rig:side", 500.0, tmp_path).commands == ("command",)
-    with pytest.raises(ConfigError, match="Rate of rig 'own_rig:side' must be that of the test, 1000 Hz, got 500 Hz"):
-        find_rig("own_rig:side", 1000.0, tmp_path)
-
-
-def test_the_live_line_follows_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    from hmor.commands import run as module
-    from rt_runtime import Status
-
-    screen = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", screen)
-    line = module._Line(2000.0)
-    line(Status(500, 2000, 3, "running", 0, False))
-    line(Status(1000, 2000, 4, "running", 7, True))
-    shown = [str(line._live.get_renderable())]
-    line.close()
-    assert shown == ["stopping  50.0 %  tick 1000  missed 4  frames lost 7"]
-
-
-def test_key_files_are_checked(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"Key file .* must exist; make one with: hmor rig --new-key"):
-        read_key(tmp_path / "none")
-    path = tmp_path / "key"
-    path.write_text("00" * 32)
-    path.chmod(0o644)
-    with pytest.raises(ConfigError, match="must be readable by its owner alone; chmod 600 it"):
-        read_key(path)
-    path.chmod(0o600)
-    assert read_key(path) == bytes(32)
-    path.write_text("no hex")
-    with pytest.raises(ConfigError, match="must hold hexadecimal digits"):
-        read_key(path)
-    done = hmor("rig", "--new-key", str(path), cwd=tmp_path)
-    assert done.returncode == 2 and "must be new, but it is there; delete it first." in done.stderr

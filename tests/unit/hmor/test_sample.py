@@ -26,7 +26,7 @@ def test_sample_then_info(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> 
     study = write(tmp_path, GOOD + 'method = "lhs"\nn = 20\n')
     assert hmor("sample", study, "--json") == 0
     out, err = capfd.readouterr()
-    content = json.loads(out)
+    content = json.loads(out)["brake"]
     assert content["finished"] == 18 and content["open"] == 0 and content["kind"] == "store"
     assert [f["by"] for f in content["failed"]] == ["exception"] * 2
     assert content["failed"][0]["reason"] == "RuntimeError: the pad is gone"
@@ -39,14 +39,24 @@ def test_sample_then_info(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> 
 
     assert hmor("sample", study) == 0
     out, err = capfd.readouterr()
-    assert "finished  18" in out and "the pad is gone" in out and "tau" in out and "squeak" not in err
+    assert "the pad is gone" in out and "tau" in out and "squeak" not in err and "sample/brake: unchanged" in err
     assert hmor("sample", study, "--retry-failed", "--workers", "1") == 0
+    assert "unchanged" not in capfd.readouterr().err
+    assert hmor("sample", study, "--executor", "nonsense") == 2
+    assert "Key 'parts.brake.executor' String should match pattern" in capfd.readouterr().err
+    study.write_text(study.read_text().replace("n = 20", "n = 21"))
+    assert hmor("sample", study) == 2
+    assert "--force" in capfd.readouterr().err
+    assert hmor("sample", study, "--force", "--json") == 0
+    assert json.loads(capfd.readouterr().out)["brake"]["design"]["points"] == 21
+    study.write_text(study.read_text().replace("n = 21", "n = 20"))
+    assert hmor("sample", study, "--force", "--json") == 0
     capfd.readouterr()
 
-    assert hmor("info", tmp_path / "brake.store") == 0
+    assert hmor("info", tmp_path / "runs" / "brake" / "samples" / "brake") == 0
     out, _ = capfd.readouterr()
     assert "failed    2" in out and "uniform" in out and "rad/s" in out
-    assert hmor("info", tmp_path / "brake.store", "--json") == 0
+    assert hmor("info", tmp_path / "runs" / "brake" / "samples" / "brake", "--json") == 0
     out, _ = capfd.readouterr()
     assert json.loads(out)["parameters"]["F"] == {"law": "uniform", "lower": 0.0, "upper": 50.0, "unit": "N"}
 
@@ -55,7 +65,7 @@ def test_what_a_model_prints_is_not_in_the_json(tmp_path: Path, capfd: pytest.Ca
     study = write(tmp_path, GOOD.replace("timeout = 30", "") + 'method = "lhs"\nn = 2\n')
     assert hmor("sample", study, "--executor", "serial", "--json") == 0
     out, err = capfd.readouterr()
-    assert json.loads(out)["finished"] == 2 and "squeak" in err
+    assert json.loads(out)["brake"]["finished"] == 2 and "squeak" in err
 
 
 def test_bad_input_is_one_sentence_and_code_2(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -76,7 +86,7 @@ def test_an_interrupted_campaign_says_how_to_go_on(
     monkeypatch.setattr("mor.campaign.run_design", interrupted)
     study = write(tmp_path, GOOD + 'method = "lhs"\nn = 20\n')
     assert hmor("sample", study) == 130
-    assert "interrupted; finished samples are safe, run the command again to go on" in capfd.readouterr().err
+    assert "interrupted; what is finished is safe, run the command again to go on" in capfd.readouterr().err
 
 
 SLOW = """
@@ -91,14 +101,14 @@ def slow(a, b):
 STUDY = """
 [study]
 name = "slow"
-[sample]
+[parts.slow]
 model = "slow_of_study:slow"
 outputs = {c = ""}
 workers = 2
-[sample.parameters]
+[parts.slow.parameters]
 a = {law = "uniform", lower = 0, upper = 1}
 b = {law = "truncated_normal", mu = 0, sigma = 1, lower = 0}
-[sample.design]
+[parts.slow.design]
 method = "sobol"
 n = 64
 """
@@ -109,7 +119,7 @@ def test_a_killed_command_goes_on_when_it_is_run_again(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(STUDY)
     command = [sys.executable, "-c", "from hmor.cli import main; main()", "sample", "study.toml", "--json"]
     first = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE)
-    journal = tmp_path / "slow.store" / "journal.log"
+    journal = tmp_path / "runs" / "slow" / "samples" / "slow" / "journal.log"
     while not (journal.exists() and journal.stat().st_size > 1500):
         assert first.poll() is None
         time.sleep(0.005)
@@ -119,6 +129,6 @@ def test_a_killed_command_goes_on_when_it_is_run_again(tmp_path: Path) -> None:
     evaluated = (tmp_path / "evaluated").stat().st_size
     assert 0 < done < 64
     second = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
-    content = json.loads(second.stdout)
+    content = json.loads(second.stdout)["slow"]
     assert content["finished"] == 64 and content["failed"] == [] and content["parameters"]["b"]["upper"] is None
     assert (tmp_path / "evaluated").stat().st_size - evaluated == 64 - done

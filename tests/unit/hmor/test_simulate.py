@@ -10,42 +10,53 @@ from pathlib import Path
 import pytest
 
 from hmor.commands.simulate import read_settings
-from hmor.studies import find
+from hmor.commands.studies import describe
+from hmor.options import BUILT_IN
 from hmor.studies.base import Options
+from hmor.study.pipeline import find_pipeline
+from hmor.study.simulate import built_in_test
 from rt_runtime import Record
 from rt_runtime.errors import ConfigError
 
 
-def hmor(*arguments: str) -> subprocess.CompletedProcess[str]:
+def hmor(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     code = "from hmor.cli import main; main()"
-    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=cwd)
 
 
-def test_studies_lists_names_and_parameters() -> None:
-    found = json.loads(hmor("studies", "--json").stdout)
+def test_studies_lists_names_and_parameters(tmp_path: Path) -> None:
+    found = json.loads(hmor("studies", "--json", cwd=tmp_path).stdout)
     assert found["pendulum"]["parameters"][0] == "cart_mass"
-    assert "published" not in found
-    assert "frame_mr_damper" in hmor("studies").stdout
+    assert found["pendulum"]["steps"] == ["simulate", "report"]
+    assert found["motorcycle_brakes"]["steps"] == ["sample", "train", "validate", "export", "simulate", "run", "report"]
+    assert "controller" in found["motorcycle_brakes"]["settings"] and set(found) == set(BUILT_IN)
+    assert {name: describe(name)["steps"] for name in BUILT_IN} == {
+        name: list(find_pipeline(name, tmp_path / name).groups) for name in BUILT_IN
+    }
+    assert "frame_mr_damper" in hmor("studies", cwd=tmp_path).stdout
+    assert not list(tmp_path.iterdir())
 
 
 def test_simulate_prints_one_json_object(tmp_path: Path) -> None:
     path = tmp_path / "run.nc"
     files = ["--save", str(path), "--picture", str(tmp_path / "run.png")]
-    done = hmor("simulate", "frame_mr_damper", "--runs", "3", "--json", *files)
+    done = hmor("simulate", "frame_mr_damper", "--runs", "3", "--json", *files, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["study"] == "frame_mr_damper"
-    assert found["runs"] == 3
-    assert found["unstable"] == 0
-    assert set(found["stochastic"]["J2_percent"]) == {"mean", "std", "min", "q25", "median", "q75", "max"}
-    assert len(found["histograms"]["J2_percent"]["density"]) == 20
+    found = json.loads(done.stdout)["control"]
+    assert found["test"] == "frame_mr_damper"
+    assert found["prototypes"] == 3
+    assert found["unstable"] == {"full": 0}
+    assert set(found["stochastic"]["full"]["J2_percent"]) == {"mean", "std", "min", "q25", "median", "q75", "max"}
+    assert len(found["histograms"]["full"]["J2_percent"]["density"]) == 20
     assert found["published"]["nominal"]["J2_percent"] == 1.88
     assert (tmp_path / "run.png").stat().st_size > 10_000
     assert len(Record.load(path)["command"]) == round(35.0 * 4096)
+    again = hmor("simulate", "frame_mr_damper", "--runs", "3", "--json", cwd=tmp_path)
+    assert "simulate/control: unchanged" in again.stderr and json.loads(again.stdout)["control"] == found
 
 
-def test_simulate_prints_a_table_with_the_published_row() -> None:
-    done = hmor("simulate", "benchmark_frame", "--set", "case=1", "--set", "controller=pi")
+def test_simulate_prints_a_table_with_the_published_row(tmp_path: Path) -> None:
+    done = hmor("simulate", "benchmark_frame", "--set", "case=1", "--set", "controller=pi", cwd=tmp_path)
     assert "published" in done.stdout
     assert "36.08" in done.stdout
 
@@ -53,19 +64,30 @@ def test_simulate_prints_a_table_with_the_published_row() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["nothing"], "Study must be one of pendulum, frame_mr_damper"),
-        (["pendulum", "--set", "spread=1"], "Setting 'spread' of study 'pendulum' is unknown; it has design, spacing"),
-        (["pendulum", "--set", "design=best"], "design of study 'pendulum' must be one of 'robust', 'published', got 'best'"),
+        (["nothing"], "Study must be one of benchmark_frame, benchmark_test, delay_stability"),
+        (
+            ["pendulum", "--set", "spread=1"],
+            "Setting 'spread' of virtual test 'pendulum' is unknown; it has design, spacing",
+        ),
+        (
+            ["pendulum", "--set", "design=best"],
+            "design of study 'pendulum' must be one of 'robust', 'published', got 'best'",
+        ),
         (["pendulum", "--set", "spacing"], "Option --set must be name=value, got 'spacing'"),
-        (["pendulum", "--record", "missing.csv"], "Record file must exist, got missing.csv"),
+        (["pendulum", "--record", "missing.csv"], "Record file must exist, got "),
         (["benchmark_frame", "--set", "case=7"], "case of the benchmark frame must be 1, 2, 3 or 4, got 7"),
         (["pendulum", "--picture", "run.doc"], "Picture must be a file in an existing folder that ends in one of"),
         (["delay_stability", "--picture", "x.png"], "Study 'delay_stability' records no target and measured signal"),
-        (["delay_stability", "--runs", "4"], "Study 'delay_stability' has no uncertain parameters, so runs must be 1, got 4"),
+        (
+            ["delay_stability", "--runs", "4"],
+            "prototypes of [control] must be 1: test 'delay_stability' has no uncertain parameters",
+        ),
+        (["pendulum", "--quick"], "has no section [quick], which --quick takes"),
+        (["motorcycle_ampc", "--record", __file__], "Virtual test 'motorcycle_ampc' has no ground motion"),
     ],
 )
-def test_mistakes_are_one_sentence(arguments: list[str], sentence: str) -> None:
-    done = hmor("simulate", *arguments)
+def test_mistakes_are_one_sentence(arguments: list[str], sentence: str, tmp_path: Path) -> None:
+    done = hmor("simulate", *arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
@@ -77,5 +99,23 @@ def test_settings_are_numbers_words_and_truth() -> None:
 
 
 def test_a_single_prototype_is_not_a_design() -> None:
-    with pytest.raises(ConfigError, match=r"runs of study 'pendulum' must be a whole number of at least 2, got 1"):
-        find("pendulum").simulate_many(1, Options())
+    with pytest.raises(
+        ConfigError, match=r"prototypes of virtual test 'pendulum' must be a whole number of at least 2, got 1"
+    ):
+        built_in_test("pendulum").simulate_many(1, Options())
+
+
+@pytest.mark.parametrize("step", ["sample", "train", "validate", "export", "run"])
+def test_a_step_that_a_study_does_not_have_is_said(step: str, tmp_path: Path) -> None:
+    done = hmor(step, "pendulum", cwd=tmp_path)
+    assert done.returncode == 2 and f"Study pendulum has nothing to {step}: it has simulate, report." in done.stderr
+
+
+def test_options_that_would_do_nothing_are_refused(tmp_path: Path) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text('[study]\nname = "x"\n[hybrid]\nmodel = "mor.models.motorcycle:hybrid()"\nresponses = ["v"]\n')
+    done = hmor("simulate", "study.toml", "--set", "a=1", cwd=tmp_path)
+    assert done.returncode == 2 and "has no section [control]: --set and --record would do nothing" in done.stderr
+    assert "No such option" in hmor("run", "motorcycle_brakes", "--force", cwd=tmp_path).stderr
+    done = hmor("sample", "motorcycle_brakes", "--executor", "nonsense", cwd=tmp_path)
+    assert done.returncode == 2 and "Key 'parts.rear.executor'" in done.stderr

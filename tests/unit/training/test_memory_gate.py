@@ -8,25 +8,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mor import Gate, History
-from mor.history import Filter, State
-from mor.memory_limits import distinct, free_run_error
+from mor import Gate, MemorySpec
+from mor.reduced.history import LowPassMemory, State
+from mor.reduced.ranges import distinct, free_run_error
 from rt_runtime.errors import ConfigError
-from tests.unit.mor.test_memory_gate import FILLING, TAU, U, V, runs
+from tests.unit.mor.reduced.test_memory_gate import FILLING, TAU, U, V, runs
 from training import FfnnConfig, MemoryConfig, fit_ffnn_memory
 from training.checkpoint import claim
 from training.freerun import Recursion
 from training.scaled import scale
 
 QUICK = FfnnConfig(hidden=(10,), restarts=1, iterations=150)
-FED_BACK = History(
-    U, (TAU,), 0.01, input_lags=1, output_lags=1, filters=(State("V", 0.1), Filter("tau", 0.2)), hidden=(V,),
+FED_BACK = MemorySpec(
+    U, (TAU,), 0.01, input_lags=1, output_lags=1, filters=(State("V", 0.1), LowPassMemory("tau", 0.2)), hidden=(V,),
     gate=Gate("tau", 2.0, closed=0.1),
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("history", [FILLING, FED_BACK], ids=["state", "output"])
-def test_free_run_derivatives_are_slopes(history: History) -> None:
+def test_free_run_derivatives_are_slopes(history: MemorySpec) -> None:
     data = runs(range(3))
     scaled = scale(distinct(history.table(data, rows=300)), None)
     layout = scaled.layout((4,), "tanh")
@@ -64,7 +64,7 @@ def test_it_is_silent_before_contact_and_right_after(iterations: int) -> None:
     train, valid = runs(range(8)), runs(range(50, 52))
     config = MemoryConfig(QUICK, rows=1000, iterations=iterations, horizon=40, segments=30)
     gated = fit_ffnn_memory(train, valid, FILLING, config)
-    y = gated.rollout(valid.X[:200])
+    y = gated.everything(valid.X[:200])
     closed = np.append(0.0, y[:-1, 1]) <= 0.25
     assert closed.any() and not y[closed, 0].any() and y[~closed, 0].any() and y[closed, 1].any()
     assert free_run_error(gated, valid) < 0.04
@@ -72,7 +72,7 @@ def test_it_is_silent_before_contact_and_right_after(iterations: int) -> None:
 
 def test_a_free_run_is_resumed_only_as_it_was_begun(tmp_path: Path) -> None:
     train, valid = runs(range(3)), runs(range(50, 51))
-    history = History(U, (TAU,), 0.01, output_lags=1, filters=(State("V", 0.1),), hidden=(V,), gate=Gate("V", 0.5))
+    history = MemorySpec(U, (TAU,), 0.01, output_lags=1, filters=(State("V", 0.1),), hidden=(V,), gate=Gate("V", 0.5))
     network = FfnnConfig(hidden=(3,), restarts=1, iterations=3)
     config = MemoryConfig(network, rows=200, iterations=2, horizon=10, segments=5)
     fitted = fit_ffnn_memory(train, valid, history, config, folder=tmp_path)
@@ -84,7 +84,9 @@ def test_a_free_run_is_resumed_only_as_it_was_begun(tmp_path: Path) -> None:
         (history, replace(config, horizon=12), "horizon"),
         (history, replace(config, segments=6), "segments"),
     ):
-        with pytest.raises(ConfigError, match=rf"free_run' was begun with other settings .* got a different {changed};"):
+        with pytest.raises(
+            ConfigError, match=rf"free_run' was begun with other settings .* got a different {changed};"
+        ):
             fit_ffnn_memory(train, valid, other, settings, folder=tmp_path, resume=True)
     (tmp_path / "free_run" / "fit.json").unlink()  # what nobody can tell is begun anew
     kept = tmp_path / "free_run" / "checkpoint.npz"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mor.ffnn import ACTIVATIONS, Ffnn
-from mor.ports import Port
+from mor.data.ports import Port
+from mor.reduced.ffnn import ACTIVATIONS, Ffnn
 from rt_runtime.errors import ConfigError
 from training.network import Layout
 

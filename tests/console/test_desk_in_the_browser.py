@@ -1,0 +1,253 @@
+"""The operator's desk in headless Chromium, with real tests against rigs in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+
+from rt_runtime import load_run
+from rt_runtime.engine.pacing import STATES
+from tests.fixtures.desk import ENVIRONMENT, HMOR, Page, chromium, running_test, study_text
+
+pytestmark = [pytest.mark.slow, pytest.mark.paced, pytest.mark.timeout(900)]
+
+
+def states_of(folder: Path) -> list[str]:
+    codes = load_run(folder)["monitor.state"].astype(int)
+    return [STATES[codes[i]] for i in np.flatnonzero(np.diff(codes, prepend=-1))]
+
+
+def disabled(page: Page) -> dict[str, bool]:
+    found: dict[str, bool] = page.evaluate(
+        "Object.fromEntries([...document.querySelectorAll('#orders button')].map(b => [b.id, b.disabled]))"
+    )
+    return found
+
+
+def test_a_test_from_the_sheet_to_its_result(tmp_path: Path) -> None:
+    with chromium() as browser, running_test(tmp_path, study_text()) as test:
+        desk = Page.open(browser, test.operator)
+        desk.state("checked")
+        page = desk.page
+        assert "not a safety function" in page.inner_text("#orders")
+
+        # illegal orders are disabled, and refused when they come all the same; the sheet locks Arm
+        assert disabled(desk) == {k: k != "trip" for k in ("arm", "start", "hold", "resume", "stop", "trip")}
+        assert "pre-test sheet is not complete" in test.tell("arm")["why"]
+        assert "not possible while the test is checked" in test.tell("start")["why"]
+        desk.tick_sheet()
+        page.click("#arm", force=True)
+        assert page.inner_text("#arm") == "Press again to arm" and test.tell("look")["state"] == "checked"
+        page.click("#arm", force=True)
+        desk.state("armed")
+        page.click("#start", force=True)
+        desk.state("running")
+        wanted = {"arm": True, "start": True, "hold": False, "resume": True, "stop": False, "trip": False}
+        assert disabled(desk) == wanted
+
+        # plots move, and test time advances at rate one on the page's own data
+        desk.until("hmor.store.t.length > 60")
+        record = "[hmor.store.t.at(-1), hmor.store.high[hmor.store.names.indexOf('monitor.test_tick')].at(-1)]"
+        t0, n0 = desk.evaluate(record)
+        desk.until(f"hmor.store.t.at(-1) > {t0 + 2.0}")
+        t1, n1 = desk.evaluate(record)
+        assert (n1 - n0) / 250.0 / (t1 - t0) == pytest.approx(1.0, abs=0.02)
+        drawn = "hmor.panes.list.filter(p => p.plot).every(p => p.plot.data[0].length > 50)"
+        desk.until(drawn)
+
+        # a viewer sees the same and cannot order; a second operator waits for the seat, and taking it asks and is logged
+        viewer, second = Page.open(browser, test.viewer), Page.open(browser, test.operator)
+        viewer.state("running")
+        second.state("running")
+        assert all(disabled(viewer).values()) and viewer.page.inner_text("#role") == "viewer"
+        assert second.page.inner_text("#role") == "standby" and all(disabled(second).values())
+        asked: list[str] = []
+        second.page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.accept()))
+        second.page.click("#take", force=True)
+        second.page.wait_for_selector("#hold:not([disabled])")
+        assert asked == ["Somebody is at the desk. Take over?"] and all(disabled(desk).values())
+        page.wait_for_selector("#events li:has-text('took over the desk')")
+        second.close()
+        page.wait_for_selector("#take:not([hidden])")
+        page.click("#take", force=True)
+        page.wait_for_selector("#hold:not([disabled])")
+
+        # the keyboard, names of the controls, a note, a tighter limit
+        page.keyboard.press("Space")
+        desk.state("holding")
+        page.keyboard.press("Space")
+        desk.state("running")
+        unnamed = "[...document.querySelectorAll('button, input, select')].filter(e => !(e.textContent.trim() || e.ariaLabel || e.labels?.length)).map(e => e.id)"
+        assert desk.evaluate(unnamed) == []
+        page.fill("#note", "<img src=x onerror=1> seen")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#events li:has-text('<img src=x onerror=1> seen')")
+        page.on("dialog", lambda dialog: dialog.accept("-2000, 2000"))
+        page.click("#rules button:text('force_limit')", force=True)
+        page.wait_for_selector("#events li:has-text('[-2500, 2500] to [-2000, 2000]')")
+        assert "widened only before" in test.tell("limit", rule="force_limit", lower=-2400, upper=2400)["why"]
+        page.evaluate("document.querySelector('#tunables input').value = 0.75")
+        page.dispatch_event("#tunables input", "change")
+        page.wait_for_selector("#events li:has-text('trim = 0.75')")
+
+        # names reach the page as text
+        assert (
+            page.title().startswith("desk_test") and page.locator("#rules script, #items b b, #events img").count() == 0
+        )
+        assert page.locator("#rules tr:has-text(\"<script>document.title='taken'</script>\")").count() == 1
+
+        page.click("#stop", force=True)
+        desk.state("ended")
+        page.wait_for_selector("#summary:not([hidden])")
+        assert test.end() == 0
+        folder = test.run_folder
+        expected = ["checked", "armed", "running", "holding", "running", "ramping", "idle"]
+        assert [s for s in states_of(folder) if s != "idle"] + ["idle"] == expected
+        run = json.loads((folder / "run.json").read_text())
+        assert page.inner_text("#ended") == run["ended"] and "Stopped by the operator" in run["ended"]
+        done = [order["do"] for order in run["operator"] if "refused" not in order and order["who"] == "operator"]
+        assert done == ["arm", "start", "hold", "resume", "note", "limit", "tune", "stop"]
+        assert all(item["done"] or item["result"] == "good" for item in run["sheet"])
+        trim = load_run(folder)["trim"]
+        assert trim[0] == 0.5 and trim[-1] == 0.75 and np.abs(np.diff(trim)).max() <= 10.0 / 250 + 1e-12
+        with page.expect_download() as report:
+            page.click("#files button:text('Report')", force=True)
+        text = Path(report.value.path()).read_text()
+        assert "Stopped by the operator" in text and "&lt;b&gt;on&lt;/b&gt;" in text
+
+        for one in (desk, viewer):
+            assert {urlsplit(url).hostname for url in one.requests if not url.startswith("blob:")} == {"127.0.0.1"}
+            assert one.problems == []
+
+
+def test_a_page_that_is_closed_holds_the_test_and_a_dead_console_is_replaced(tmp_path: Path) -> None:
+    text = study_text(start="at_once", lost="hold")
+    with chromium() as browser, running_test(tmp_path, text) as test:
+        desk = Page.open(browser, test.operator)
+        desk.state("running")
+
+        # a browser that stands still: its queue stays short, another page is served as before
+        frozen, other = Page.open(browser, test.viewer), Page.open(browser, test.viewer)
+        frozen.state("running")
+        other.state("running")
+        session = frozen.page.context.new_cdp_session(frozen.page)
+        session.send("Emulation.setScriptExecutionDisabled", {"value": True})
+        before = other.evaluate("hmor.store.t.length")
+        other.until(f"hmor.store.t.length > {before + 120}")
+        with open(f"/proc/{test.consoles[0].pid}/status") as status:
+            assert int(re.search(r"VmRSS:\s+(\d+)", status.read())[1]) < 400_000  # type: ignore[index]
+
+        desk.close()
+        until = time.monotonic() + 60
+        while test.tell("look")["state"] != "holding":
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        assert "the operator's page is gone" in json.dumps(test.tell("look")["orders"])
+        assert test.tell("resume")["ok"]
+
+        # the console dies: the loop goes on, and a new one takes its place
+        os.kill(test.consoles[0].pid, signal.SIGKILL)
+        tick = test.tell("look")["orders"][-1]["tick"]
+        other.state("offline")
+        test.console()
+        again = Page.open(browser, test.operator)
+        again.state("running")
+        again.until("hmor.store.t.length > 30")
+        assert again.evaluate("hmor.store.t.at(-1)") * 250 > tick
+        again.page.keyboard.press("Shift+T")
+        again.state("ended")
+        again.page.wait_for_selector("#summary:not([hidden])")
+        assert "Tripped by the operator" in again.page.inner_text("#ended")
+        assert test.end() == 3
+        assert again.problems == []
+
+
+@pytest.mark.parametrize("fault", ["--stuck-at", "--nan-at"])
+def test_a_fault_of_the_rig_is_told_marked_and_drawn(tmp_path: Path, fault: str) -> None:
+    rig = subprocess.Popen(
+        [*HMOR, "rig", "spring", "--rate", "250", fault, "4000", "--sessions", "1"],
+        stderr=subprocess.PIPE, text=True, env=ENVIRONMENT,
+    )  # fmt: skip
+    try:
+        assert rig.stderr is not None
+        port = re.search(r":(\d+) ", rig.stderr.readline())
+        assert port
+        rules = '\n[[run.rules]]\nname = "frozen"\nsignal = "position"\nquantity = "unchanged"\nother = "command"\nupper = 50\n'
+        rules = rules if fault == "--stuck-at" else ""
+        text = study_text(start="at_once", rig=f"port = {port[1]}\ntimeout = 60.0", rules=rules)
+        with chromium() as browser, running_test(tmp_path, text) as test:
+            desk = Page.open(browser, test.operator)
+            desk.page.wait_for_selector("#summary:not([hidden])")
+            ended = desk.page.inner_text("#ended")
+            assert test.end() == 3 and json.loads((test.run_folder / "run.json").read_text())["ended"] == ended
+            if fault == "--stuck-at":
+                rule = re.search(r"\(rule '(.*)'\)", ended)
+                assert rule
+                # the events come in a message of their own
+                desk.page.wait_for_selector("#rules tr.first", state="attached")
+                first = desk.page.locator("#rules tr.first")
+                assert first.count() == 1 and first.locator("td").first.inner_text() == rule[1]
+                assert f"rule '{rule[1]}' (trip)" in desk.page.inner_text("#events")
+                desk.page.click("#acknowledge", force=True)
+                desk.page.wait_for_selector("#rules tr.first", state="detached")
+            else:
+                assert "'position' of block 'rig.read' is nan" in ended
+                last = "Number.isNaN(hmor.store.low[hmor.store.names.indexOf('position')].at(-1))"
+                assert desk.evaluate(last)
+                desk.until("hmor.panes.list[0].broken.length > 0")  # the red mark
+            assert desk.problems == []
+    finally:
+        rig.kill()
+        rig.wait(10)
+        rig.stderr.close()  # type: ignore[union-attr]
+
+
+def test_the_plots_go_on_when_the_disk_is_full_and_a_replay_has_the_extremes_of_the_record(tmp_path: Path) -> None:
+    rules = '\n[[run.rules]]\nname = "lost_frames"\nsignal = "host.lost"\nupper = 1e9\nreason = "a full disk"\n'
+    (tmp_path / "full").mkdir()
+    with (
+        chromium() as browser,
+        running_test(tmp_path / "full", study_text(start="at_once", rules=rules), limit=300_000) as test,
+    ):
+        desk = Page.open(browser, test.operator)
+        desk.page.wait_for_selector("#lamps li.bad:has-text('frames not recorded')")
+        t = desk.evaluate("hmor.store.t.at(-1)")
+        desk.until(f"hmor.store.t.at(-1) > {t + 1.0}")
+        assert test.tell("stop")["ok"]
+        desk.state("ended")
+        test.end()
+
+        (tmp_path / "short").mkdir()
+        text = study_text(start="at_once", duration=2.0).replace("duration = 2.0", "duration = 2.0\npaced = false")
+        (tmp_path / "short" / "study.toml").write_text(text)
+        subprocess.run(
+            [*HMOR, "run", "study.toml", "--folder", "out"], cwd=tmp_path / "short", env=ENVIRONMENT, check=True
+        )
+        test.folder = tmp_path / "short"
+        test.console()
+        page = Page.open(browser, test.operator)
+        page.state("replay")
+        page.until("hmor.store.t.length > 100")
+        record = load_run(test.run_folder)
+        for name in ("position", "force"):
+            found = page.evaluate(
+                f"(i => [Math.min(...hmor.store.low[i]), Math.max(...hmor.store.high[i])])(hmor.store.names.indexOf('{name}'))"
+            )
+            assert found == [record[name].min(), record[name].max()]
+        page.page.fill("#seek", "1.0")
+        page.page.dispatch_event("#seek", "input")
+        assert page.evaluate("Math.max(...hmor.panes.list[0].plot.data[0])") == pytest.approx(1.0, abs=0.01)
+        page.page.select_option("#speed", "16")
+        page.page.click("#play", force=True)
+        page.page.wait_for_selector("#play:has-text('Play')")
+        page.until(f"Math.max(...hmor.panes.list[0].plot.data[0]) > {record.time[-1] - 0.01}")
+        assert page.page.is_hidden("#orders") and page.problems == []

@@ -1,0 +1,90 @@
+"""The code hash changes when the code, its constants or its helpers change, and not otherwise."""
+
+from __future__ import annotations
+
+import importlib.util
+import linecache
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mor.compile.code_hash import code_hash
+
+SOURCE = """
+import numpy as np
+GAIN = 2.0
+TABLE = np.array([1.0, 2.0])
+LOG = []
+def helper(a):
+    return GAIN * a
+def unused(a):
+    return a
+def model(a, b=1.0):
+    LOG.append(a)
+    return sum(helper(a) + b * t for t in TABLE)
+"""
+
+
+def hash_of(folder: Path, text: str) -> str:
+    path = folder / "hashed_model.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location("hashed_model", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["hashed_model"] = module
+    linecache.checkcache()
+    spec.loader.exec_module(module)
+    module.model(1.0)
+    return code_hash(module.model)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changes"),
+    [
+        ("LOG.append(a)", "LOG.append(b)", True),
+        ("GAIN = 2.0", "GAIN = 3.0", True),
+        ("[1.0, 2.0]", "[1.0, 2.5]", True),
+        ("return GAIN * a", "return GAIN * a + 0.0", True),
+        ("b=1.0", "b=2.0", True),
+        ("def unused(a):\n    return a", "def unused(a):\n    return 2 * a", False),
+        ("LOG = []", "LOG = [5]", False),
+    ],
+)
+def test_changes(tmp_path: Path, old: str, new: str, changes: bool) -> None:
+    assert old in SOURCE
+    before = hash_of(tmp_path, SOURCE)
+    assert hash_of(tmp_path, SOURCE) == before
+    assert (hash_of(tmp_path, SOURCE.replace(old, new)) != before) is changes
+
+
+def test_values_closed_over_count() -> None:
+    def make(gain: object) -> Callable[[float], object]:
+        return lambda a: gain
+
+    assert code_hash(make(1.0)) == code_hash(make(1.0)) != code_hash(make(2.0))
+    assert code_hash(make(np.ones(2))) != code_hash(make(np.zeros(2)))
+    assert code_hash(make((1, "a"))) != code_hash(make((1, "b")))
+
+
+def test_code_without_source_and_other_callables() -> None:
+    one, same, other = (eval(text) for text in ("lambda a: a + 1", "lambda a: a + 1", "lambda a: a + 2"))
+    assert code_hash(one) == code_hash(same) != code_hash(other)
+    assert code_hash(partial(hash_of, text="a")) == code_hash(partial(hash_of, text="a"))
+    assert code_hash(partial(hash_of, text="a")) != code_hash(partial(hash_of, text="b"))
+    assert code_hash(Path) != code_hash(int)
+
+    class Called:
+        def __call__(self) -> int:
+            return 1
+
+    assert code_hash(Called()) == code_hash(Called()) != code_hash(one)
+
+
+def test_recursion_ends() -> None:
+    def back(n: int) -> int:
+        return back(n - 1) if n else 0
+
+    assert len(code_hash(back)) == 16
