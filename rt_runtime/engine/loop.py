@@ -311,6 +311,10 @@ class Loop:
         names = [tuple(s if isinstance(s, str) else s.name for s in call.inputs) for call, _ in models]
         return {call.name: (rom, signals) for (call, rom), signals in zip(models, names, strict=True)}
 
+    def written_by(self, kind: type[_core.Block]) -> dict[str, tuple[str, ...]]:
+        """Return the output signals of every block of a kind by its name."""
+        return {call.name: call.outputs for call in self._calls if isinstance(call.block, kind)}
+
     def is_written(self, name: str) -> bool:
         """Tell whether a block added so far writes the signal, or it is a constant."""
         return name in self._constants or self._writer(name) is not None
