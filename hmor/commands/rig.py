@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -106,6 +105,7 @@ def register(app: typer.Typer) -> None:
             return
         from hmor.rigs.catalogue import find_rig
         from rt_runtime import Faults, Rig
+        from rt_runtime.engine.stop_signals import StopSignals
 
         side = find_rig(name, rate, Path.cwd())
         key = read_key(key_file) if key_file is not None else b""
@@ -115,16 +115,16 @@ def register(app: typer.Typer) -> None:
             side.loop, side.commands, side.measured, host=host, port=port, key=key, insecure=insecure,
             hold_after=hold_after, lease=lease, ramp=ramp, reset=reset, faults=faults,
         )  # fmt: skip
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-            signal.signal(number, lambda *_: rig.stop())
         ports = "; ".join(f"{k}: " + ", ".join(f"{n} [{u}]" for n, u in v.items()) for k, v in side.describe().items())
-        print(f"Rig '{name}' listens on {host}:{rig.port} ({ports}).", file=sys.stderr, flush=True)
-        if not key and host != "127.0.0.1":
-            print("No key: anybody who reaches this port can move the rig.", file=sys.stderr)
 
         def tell(text: str) -> None:
             print(text, file=sys.stderr, flush=True)
 
-        ticks = rig.serve(seconds=3.2e7 if seconds is None else seconds, sessions=sessions, tell=tell)
+        with StopSignals() as signals:
+            signals.ask = rig.stop
+            tell(f"Rig '{name}' listens on {host}:{rig.port} ({ports}).")
+            if not key and host != "127.0.0.1":
+                tell("No key: anybody who reaches this port can move the rig.")
+            ticks = rig.serve(seconds=3.2e7 if seconds is None else seconds, sessions=sessions, tell=tell)
         if as_json:
             print(json.dumps({"rig": name, "ticks": ticks, "traffic": rig.traffic}))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,12 +20,12 @@ def serve(what: str, options: dict[str, Any], *, model: str | None, sessions: in
     """Serve a bundle, a "module:name" or the rig of a study; return what `--json` prints."""
     from hmor.gateway.rig import serve_rig
     from hmor.gateway.server import SiteServer
+    from rt_runtime.engine.stop_signals import StopSignals
 
     if what.endswith(".toml"):
         return serve_rig(what, options, sessions=sessions)
-    with SiteServer(_site(what, model), **options, tell=_tell) as server:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: server.stop())
+    with SiteServer(_site(what, model), **options, tell=_tell) as server, StopSignals() as signals:
+        signals.ask = server.stop
         _tell(
             f"Site '{what}' ({server.site.dof} DOF) listens on port {server.port} ({'UDP' if server.udp else 'TCP'})."
         )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from hmor.cli import app
 from hmor.rigs.catalogue import CATALOGUE, RIGS, find_rig, from_part
 from hmor.rigs.key import read_key
 from rt_runtime import ConfigError
@@ -108,3 +111,9 @@ def test_a_rig_on_another_machine_needs_a_key_unless_the_study_says_insecure(tmp
     assert done.returncode != 0 and "must be given for a rig at 0.0.0.0" in done.stderr
     done = hmor("rig", "spring", "--host", "0.0.0.0", "--seconds", "0.1", "--insecure", cwd=tmp_path)
     assert done.returncode == 0 and "anybody who reaches this port can move the rig" in done.stderr
+
+
+def test_the_rig_gives_the_signals_back_when_it_ends() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    result = CliRunner().invoke(app, ["rig", "spring", "--port", "0", "--seconds", "0.05"])
+    assert result.exit_code == 0 and signal.getsignal(signal.SIGTERM) is before
