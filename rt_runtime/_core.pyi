@@ -277,6 +277,15 @@ class TrackingMpc(Block):
         """
 
     @property
+    def hessian(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def gram(self) -> NDArray[numpy.float64]:
+        """
+        Gram matrix of the normals of all bounds in the metric of the inverse Hessian.
+        """
+
+    @property
     def preview_map(self) -> NDArray[numpy.float64]:
         """
         R (P p, n_q): references of all steps from q, the targets kept and the numerical state.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,12 +18,12 @@ from rt_runtime import (
     ModelBasedCompensator,
     Mpc,
     PiLead,
+    Polynomial,
+    TrackingMpc,
 )
 from rt_runtime._core import Block
 from rt_runtime.errors import ConfigError
 from rt_runtime.safety.monitor import Command
-
-KINDS = (Mpc, AdaptiveMpc, KalmanFilter, Extrapolator, PiLead, ModelBasedCompensator, AdaptiveCompensation)
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,10 @@ class ControllerForm:
 
 def form_of_controller(controller: Block) -> ControllerForm:
     """Return the form of one of the controllers of `rt_runtime`."""
-    makers = (_mpc, _adaptive_mpc, _kalman, _extrapolator, _pi_lead, _model_based, _adaptive_compensation)
-    for kind, make in zip(KINDS, makers, strict=True):
+    for kind, make in _MAKERS.items():
         if isinstance(controller, kind):
-            form: ControllerForm = make(controller)  # type: ignore[operator]
-            return form
-    known = ", ".join(kind.__name__ for kind in KINDS)
+            return make(controller)
+    known = ", ".join(kind.__name__ for kind in _MAKERS)
     raise ConfigError(
         f"controller of write_controller must be one of {known}, got {type(controller).__name__}; write other blocks "
         "in the language of the host."
@@ -88,14 +87,41 @@ def _bounds(rows: Array) -> dict[str, Array]:
 
 
 def _mpc(controller: Mpc) -> ControllerForm:
-    model, of = controller.model, "Mpc"
-    p, control, _, rows, preview, cap = controller.horizon.checked(of, model.n_in, model.n_out, model.dt)
+    model = controller.model
+    ahead = controller.horizon.prediction if controller.horizon.preview else 1
+    constants, tables, n_state = _predictive(controller, model.n_out * ahead)
+    return ControllerForm(
+        "mpc", constants, tables, (*_PREDICTIVE, "given_references"), n_state,
+        (*_references(model.n_out, ahead), *_numbered("measured", model.n_out)),
+        (*_numbered("command", model.n_in), *_QP),
+    )  # fmt: skip
+
+
+def _tracking_mpc(controller: TrackingMpc) -> ControllerForm:
+    model, preview = controller.model, controller.preview
+    p, order, spacing, numerical = model.n_out, 0, 1, 0
+    if isinstance(preview, Polynomial):
+        order, spacing = preview.order, preview.spacing
+    else:
+        numerical = preview.change.shape[2]
+    length = order * spacing + 1
+    constants, tables, n_state = _predictive(controller, (order + 1) * p + numerical)
+    constants |= {"POINTS": order + 1, "SPACING": spacing, "LENGTH": length}
+    return ControllerForm(
+        "tracking_mpc", constants, tables, (*_PREDICTIVE, "own_preview"), 2 + length * p + n_state,
+        (*_numbered("target", p), *_numbered("measured", p), *_numbered("numerical_state", numerical)),
+        (*_numbered("command", model.n_in), *_QP),
+    )  # fmt: skip
+
+
+def _predictive(controller: Mpc | TrackingMpc, references: int) -> tuple[dict[str, float], dict[str, Array], int]:
+    """Return constants, tables and the size of the memory of a controller that takes so many references."""
+    model = controller.model
     m, outputs, states = model.n_in, model.n_out, len(model.A)
-    n, ahead = m * control, p if preview else 1
-    references = outputs * ahead
-    gram = np.asarray(controller.gram)
-    constants = {"CHANNELS": m, "OUTPUTS": outputs, "STATES": states, "REFERENCES": references, "N": n}
-    constants |= {"QP_CAP": cap or 4 * n, "MOST_ROWS": max(n, states, outputs)}
+    _, control, _, rows, _, cap = controller.horizon.checked("write_controller", m, outputs, model.dt)
+    n, gram = m * control, np.asarray(controller.gram)
+    constants: dict[str, float] = {"CHANNELS": m, "OUTPUTS": outputs, "STATES": states, "REFERENCES": references}
+    constants |= {"N": n, "QP_CAP": cap or 4 * n, "MOST_ROWS": max(n, states, outputs)}
     tables = _estimator(controller) | _bounds(rows)
     tables |= {
         "gains": np.asarray(controller.gains).T,
@@ -103,14 +129,12 @@ def _mpc(controller: Mpc) -> ControllerForm:
         "full_hessian": _factored(controller.hessian),
         "scale": 1.0 / np.sqrt(np.diag(gram)),
     }
-    return ControllerForm(
-        "mpc", constants, tables, ("dense", *_SOLVER, "estimator", "mpc"), states + m + _qp_state(n),
-        (*_references(outputs, ahead), *_numbered("measured", outputs)), (*_numbered("command", m), *_QP),
-    )  # fmt: skip
+    return constants, tables, states + m + _qp_state(n)
 
 
 _QP = ("iterations", "status")
 _SOLVER = ("move_qp", "move_qp_start", "move_qp_solve")
+_PREDICTIVE = ("dense", *_SOLVER, "estimator", "mpc")
 
 
 def _factored(hessian: Array) -> Array:
@@ -132,7 +156,7 @@ def _factored(hessian: Array) -> Array:
     return full
 
 
-def _estimator(controller: Mpc | KalmanFilter) -> dict[str, Array]:
+def _estimator(controller: Mpc | TrackingMpc | KalmanFilter) -> dict[str, Array]:
     model = controller.model
     return {
         "advance_matrix": np.hstack([model.A, model.B]).T,
@@ -223,3 +247,15 @@ def _adaptive_compensation(controller: AdaptiveCompensation) -> ControllerForm:
         "adaptive_compensation", constants, tables, ("sections", "adaptive_compensation"),
         5 + 2 * max(2 * sections, 1), ("target", "measured"), ("command", "a0", "a1"),
     )  # fmt: skip
+
+
+_MAKERS: dict[type[Block], Callable[[Any], ControllerForm]] = {
+    Mpc: _mpc,
+    TrackingMpc: _tracking_mpc,
+    AdaptiveMpc: _adaptive_mpc,
+    KalmanFilter: _kalman,
+    Extrapolator: _extrapolator,
+    PiLead: _pi_lead,
+    ModelBasedCompensator: _model_based,
+    AdaptiveCompensation: _adaptive_compensation,
+}

@@ -72,7 +72,8 @@ def write_controller(
 
     Parameters
     ----------
-    controller : an Mpc, AdaptiveMpc, KalmanFilter, Extrapolator, PiLead, ModelBasedCompensator or AdaptiveCompensation.
+    controller : an Mpc, TrackingMpc, AdaptiveMpc, KalmanFilter, Extrapolator, PiLead, ModelBasedCompensator or
+        AdaptiveCompensation.
     folder : where it goes; c/ and fmu/ below it, golden.npz and controller.json.
     name : C identifier, name of the functions and files.
     limits : of the first outputs, as the monitor keeps them: lower, upper, rate, start at rest.

@@ -1,23 +1,18 @@
 /* Model predictive control: the minimum without constraints is GAINS [x; r; u(k-1)], MoveQp keeps the bounds, the first
- * move is applied. Inputs: reference, measured; outputs: command, iterations and status of the quadratic programme. */
+ * move is applied. Outputs: command, iterations and status of the quadratic programme. */
 typedef struct {
     double x[STATES], u[CHANNELS];
     QpMemory qp;
-} Memory;
+} MpcMemory;
 
-static void reset_memory(Memory *m)
-{
-    memset(m, 0, sizeof *m);
-}
-
-static void step_memory(const double *in, Memory *m, double *out)
+static void step_mpc(const double *references, const double *measured, MpcMemory *m, double *out)
 {
     double z[STATES + REFERENCES + CHANNELS], minimum[N], lower[N2], upper[N2];
     Qp q;
     int i, status = QP_OPTIMAL;
-    correct(m->x, in + REFERENCES);
+    correct(m->x, measured);
     memcpy(z, m->x, sizeof m->x);
-    memcpy(z + STATES, in, REFERENCES * sizeof(double));
+    memcpy(z + STATES, references, REFERENCES * sizeof(double));
     memcpy(z + STATES + REFERENCES, m->u, sizeof m->u);
     multiply(&gains[0][0], N, STATES + REFERENCES + CHANNELS, z, minimum);
     move_bounds(m->u, lower, upper);

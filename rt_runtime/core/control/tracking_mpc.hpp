@@ -48,8 +48,14 @@ class TrackingMpc final : public Block {
     started_ = false;
   }
 
+  /// The preview is part of the gains; targets are only copied.
+  Work work() const noexcept override { return mpc_.work(); }
+
   /// Outside the loop. K with the minimum without constraints = K [x; q; u(k-1)].
   const Matrix& gains() const noexcept { return mpc_.gains(); }
+  /// Outside the loop. H and the Gram matrix of the bounds, as of Mpc.
+  const Matrix& hessian() const noexcept { return mpc_.hessian(); }
+  const Matrix& gram() const noexcept { return mpc_.gram(); }
   /// Outside the loop. R with references = R q.
   const Matrix& preview() const noexcept { return preview_; }
 

@@ -155,6 +155,10 @@ void bind_control(nb::module_& m) {
       .def_prop_ro(
           "gains", [](const TrackingMpc& mpc) { return to_numpy(mpc.gains()); }, nb::rv_policy::move,
           "K with the moves without constraints = K [x; q; last command], references = preview_map q.")
+      .def_prop_ro("hessian", [](const TrackingMpc& mpc) { return to_numpy(mpc.hessian()); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "gram", [](const TrackingMpc& mpc) { return to_numpy(mpc.gram()); }, nb::rv_policy::move,
+          "Gram matrix of the normals of all bounds in the metric of the inverse Hessian.")
       .def_prop_ro(
           "preview_map", [](const TrackingMpc& mpc) { return to_numpy(mpc.preview()); }, nb::rv_policy::move,
           "R (P p, n_q): references of all steps from q, the targets kept and the numerical state.");

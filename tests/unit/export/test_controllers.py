@@ -19,6 +19,7 @@ from rt_runtime import (
     AdaptiveCompensation,
     AdaptiveMpc,
     Extrapolator,
+    FromState,
     Gain,
     Horizon,
     Identification,
@@ -27,7 +28,9 @@ from rt_runtime import (
     ModelReferenceAdaptation,
     Mpc,
     PiLead,
+    Polynomial,
     PredictionModel,
+    TrackingMpc,
 )
 from rt_runtime.errors import ConfigError
 from rt_runtime.safety.monitor import Command
@@ -46,6 +49,11 @@ SECTION = [[0.1, 0.2, 0.1, 1.0, -0.5, 0.2]]
 KINDS = {
     "mpc": lambda: Mpc(PLANT, HORIZON),
     "two_channels": lambda: Mpc(TWO, Horizon(5, 3.0, 0.1, bounds=(-0.5, 0.7), max_iterations=4)),
+    "tracking": lambda: TrackingMpc(PLANT, HORIZON, preview=Polynomial(3, 12, 0.5)),
+    "tracking_two": lambda: TrackingMpc(TWO, Horizon(20, 3.0, 0.1, control=10, bounds=(-0.5, 0.7)), preview=Polynomial(1, 4)),
+    "tracking_state": lambda: TrackingMpc(
+        TWO, Horizon(5, 3.0, 0.1, bounds=(-0.5, 0.7)), preview=FromState(0.1 * np.arange(30.0).reshape(5, 2, 3) - 1.0)
+    ),
     "adaptive": lambda: AdaptiveMpc(
         Identification([-1.6, 0.7, -0.05], [0.03, 0.02], drift=1e-8, covariance=1e-3), HORIZON, dt=DT
     ),
@@ -85,8 +93,9 @@ def test_c_repeats_the_core_bit_for_bit_over_a_long_run(tmp_path: Path, kind: st
 
 
 @needs_compiler
-def test_the_golden_run_reaches_the_bounds(tmp_path: Path) -> None:
-    write_controller(KINDS["mpc"](), tmp_path / "mpc", size=2.0, targets=("c",))
+@pytest.mark.parametrize("kind", ["mpc", "tracking"])
+def test_the_golden_run_reaches_the_bounds(tmp_path: Path, kind: str) -> None:
+    write_controller(KINDS[kind](), tmp_path / "mpc", size=2.0, targets=("c",))
     y = np.load(tmp_path / "mpc" / "golden.npz")["y"]
     assert (np.abs(y[:, 0]) == 1.0).any() and (y[:, 1] > 0).mean() > 0.1
 
@@ -143,7 +152,7 @@ def test_a_bare_c_host_needs_no_heap(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("controller", "given", "words"),
     [
-        (Gain(2.0), {}, "controller of write_controller must be one of Mpc, AdaptiveMpc, .* got Gain"),
+        (Gain(2.0), {}, "controller of write_controller must be one of Mpc, TrackingMpc, AdaptiveMpc, .* got Gain"),
         (KINDS["pi_lead"](), {"targets": ("matlab",)}, "targets of write_controller must be some of c, fmu, fmu3"),
         (KINDS["pi_lead"](), {"name": "double"}, "Name of a controller must be a C identifier"),
         (KINDS["pi_lead"](), {"units": ["m"]}, "units of write_controller must be 3, of reference, measured, command"),
