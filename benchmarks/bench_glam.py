@@ -24,7 +24,7 @@ from mor.stochastic import calibrate, summary_indices
 from tests.reference.stochastic_examples import EXAMPLES, Example, campaign
 
 GOALS = {("lambda", 250): 1.07e-2, ("lambda", 1000): 2.3e-3, ("sine", 250): 6.5e-3, ("sine", 1000): 2.05e-3,
-         ("geometric Brownian motion", 1000): 1.8e-2}  # fmt: skip
+         ("geometric Brownian motion", 250): 3.72e-2, ("geometric Brownian motion", 1000): 1.8e-2}  # fmt: skip
 LEVELS = np.linspace(0.025, 0.975, 19)
 
 
@@ -100,7 +100,7 @@ def heated_plate(quick: bool) -> dict[str, object]:
 
 
 def calibration(quick: bool) -> dict[str, object]:
-    """How often lies the known stiffness of an oscillator in its 90 % interval, and how often its damping?"""
+    """How often lies a truth drawn from the prior in its 90 % interval? Groups of 20 repetitions each."""
     time_ = np.linspace(0.0, 4.0, 81)
     prior = ParameterSpace({"k": Uniform(50.0, 150.0, unit="N/m"), "c": Uniform(0.2, 2.0, unit="Ns/m")})
 
@@ -108,19 +108,26 @@ def calibration(quick: bool) -> dict[str, object]:
         k, c = P[:, :1], P[:, 1:]
         return np.asarray(np.exp(-0.5 * c * time_) * np.cos(np.sqrt(k - 0.25 * c**2) * time_))
 
-    inside, converged, runs, start = np.zeros(2, dtype=int), 0, 3 if quick else 20, time.process_time()
-    for seed in range(runs):
-        rng = np.random.default_rng([77, seed])
-        truth = np.array([[rng.uniform(60.0, 140.0), rng.uniform(0.4, 1.8)]])
-        found = calibrate(record, record(truth)[0] + 0.1 * rng.standard_normal(81), prior, seed=seed)
-        ends = found.interval(0.9)
-        inside += [ends[n][0] < v < ends[n][1] for n, v in zip(prior.names, truth[0], strict=True)]
-        converged += found.converged
-    return {
-        "calibration.repetitions": runs, "calibration.k_inside_90": int(inside[0]),
-        "calibration.c_inside_90": int(inside[1]),
-        "calibration.converged": int(converged), "calibration.cpu_s": (time.process_time() - start) / runs,
-        "calibration.goal": "17 to 20 of 20",
+    groups, of, start = (1, 3) if quick else (10, 20), 0, time.process_time()
+    inside, converged = np.zeros((groups[0], 2), dtype=int), 0
+    for group in range(groups[0]):
+        for _ in range(groups[1]):
+            rng = np.random.default_rng([77, of])
+            truth = prior.from_unit(rng.random((1, 2)))
+            found = calibrate(record, record(truth)[0] + 0.1 * rng.standard_normal(81), prior, seed=of)
+            ends = found.interval(0.9)
+            inside[group] += [ends[n][0] < v < ends[n][1] for n, v in zip(prior.names, truth[0], strict=True)]
+            converged, of = converged + found.converged, of + 1
+    results: dict[str, object] = {"calibration.repetitions": of, "calibration.in_a_group": groups[1]}
+    for i, name in enumerate(prior.names):
+        results |= {
+            f"calibration.{name}_inside_90": float(np.median(inside[:, i])),
+            f"calibration.{name}_least": int(inside[:, i].min()),
+            f"calibration.{name}_share_of_all": float(inside[:, i].sum() / of),
+        }
+    return results | {
+        "calibration.converged": int(converged), "calibration.cpu_s": (time.process_time() - start) / of,
+        "calibration.goal": "17 to 20 of 20, median of the groups",
     }  # fmt: skip
 
 

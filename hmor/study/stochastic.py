@@ -35,13 +35,12 @@ def judge_law(study: Study, model: Model, fitted: ReducedModel) -> dict[str, Any
     if again is not None:
         found["repeated"] = _repeated(fitted, again)
     if space.copula is None:
-        rows = data if isinstance(fitted, Glam) else None
         of = summary_indices(
             fitted,
             space,
             levels=LEVELS,
             moments=False,
-            data=rows,
+            data=data if isinstance(fitted, Glam) else None,  # quantiles of an Spce are searched, not written down
             replicates=REPLICATES,
             n=2**10,
             seed=study.study.seed,
@@ -50,7 +49,7 @@ def judge_law(study: Study, model: Model, fitted: ReducedModel) -> dict[str, Any
             "first": _table(of.first, of.outputs, of.inputs),
             "total": _table(of.total, of.outputs, of.inputs),
         }
-        plain = classical_indices(fitted, space, n=2**10, seed=study.study.seed)
+        plain = classical_indices(fitted, space, data=data, replicates=REPLICATES, n=2**10, seed=study.study.seed)
         found["classical"] = _table(plain.first, plain.outputs, plain.inputs) | {"notes": list(plain.notes)}
     return found
 

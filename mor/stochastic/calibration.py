@@ -2,38 +2,38 @@
 
     d_k = M_k(theta) + e_k,   e_k ~ N(0, sigma^2) independent,     posterior(theta, sigma) ~ prior L(d; theta, sigma)
 
-sigma is unknown unless given. The sampler is that of emcee (affine-invariant ensemble, Foreman-Mackey et al. 2013);
-theta runs through the unit cube, so that priors of any law have the same size. Convergence is told: autocorrelation
-time and the split R-hat of Gelman and Rubin over the walkers.
+sigma is unknown unless given, and each column of a record has its own. The sampler is that of emcee (affine-invariant
+ensemble, Foreman-Mackey et al. 2013); theta runs through the unit cube, so that priors of any law have the same size.
+Convergence is told: autocorrelation time and the split R-hat of Gelman and Rubin over the walkers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mor.data.trajectory import Trajectory
 from mor.reduced.base import Array
 from mor.sampling.space import ParameterSpace, text_table
-from mor.uncertainty.evaluation import as_rows
-from rt_runtime.checks import positive, whole
+from mor.stochastic.records import MeasuredRecord, as_record, record_of
+from rt_runtime.checks import whole
 from rt_runtime.errors import ConfigError, MissingExtra
 
 LARGEST_R_HAT = 1.1
 LEAST_LENGTH = 20  # autocorrelation times that a chain must be long
-_SIGMA = "sigma"
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
     """The posterior of the parameters of a model.
 
-    names: parameters and, where it was unknown, sigma. samples: (draws, names), equally likely. prediction: (draws,
-    values) the model at a part of them. sigma: (draws,) of the same. r_hat, autocorrelation: (names,). acceptance:
-    share of the moves that were taken. evaluations: of the model.
+    names: parameters and, where they were unknown, sigma of each column. samples: (draws, names), equally likely.
+    prediction: (draws, values) the model at a part of them, column after column. sigma: (draws, values) of the same.
+    r_hat, autocorrelation: (names,). acceptance: share of the moves that were taken. evaluations: of the model.
     """
 
     names: tuple[str, ...]
@@ -71,7 +71,7 @@ class Calibration:
         """Return lower and upper bounds (values,) of the predicted record; with noise those of a new measurement."""
         y = self.prediction
         if noise:
-            y = y + self.sigma[:, None] * np.random.default_rng(seed).standard_normal(y.shape)
+            y = y + self.sigma * np.random.default_rng(seed).standard_normal(y.shape)
         low, high = np.quantile(y, [0.5 - 0.5 * share, 0.5 + 0.5 * share], axis=0)
         return low, high
 
@@ -104,10 +104,10 @@ class Calibration:
 
 def calibrate(
     model: object,
-    measured: ArrayLike,
+    measured: ArrayLike | Trajectory,
     prior: ParameterSpace,
     *,
-    sigma: float | None = None,
+    sigma: float | Mapping[str, float] | None = None,
     steps: int = 2000,
     walkers: int | None = None,
     predictions: int = 200,
@@ -117,15 +117,16 @@ def calibrate(
 
     Parameters
     ----------
-    model : callable, ReducedModel or Evaluable
-        f(theta (n, parameters)) -> (n, values): the record that each row of parameters predicts. A reduced model of
-        the record, or of its features, makes the thousands of evaluations cheap.
-    measured : (values,) array
-        The record, in the order of the values.
+    model : HybridModel or another Evaluable, ReducedModel, or callable
+        A full-order model, whose trajectories are read at the times of a measured Trajectory; or f(theta (n,
+        parameters)) -> (n, values), the record that each row of parameters predicts. A reduced model of the record,
+        or of its features, makes the thousands of evaluations cheap.
+    measured : Trajectory or (values,) array
+        Columns of the model, in its units; or the values in the order in which the model returns them.
     prior : ParameterSpace
         Laws of the parameters before the test.
-    sigma : float
-        Standard deviation of the measurement error; None: unknown, with a prior even in its logarithm.
+    sigma : float or {column: float}
+        Standard deviation of the measurement error; None: unknown, with a prior even in its logarithm, one a column.
     steps, walkers : int
         Length of the chains and their number (default: four times the unknowns, at least 16); the first half is thrown
         away.
@@ -140,14 +141,19 @@ def calibrate(
         Posterior, predictive bands, and whether the sampler converged.
     """
     emcee = _sampler()
-    d = _record(measured)
+    record = as_record(measured)
     whole(steps, "steps", "calibrate", 50)
     whole(predictions, "predictions", "calibrate", 2)
-    fixed = None if sigma is None else positive(sigma, "sigma", "calibrate")
-    rows = as_rows(model, prior, "calibrate")
-    unknowns = prior.dimension + (fixed is None)
+    fixed = record.sigmas(sigma)
+    names = prior.names if fixed is not None else (*prior.names, *record.sigma_names)
+    if len(set(names)) < len(names):
+        raise ConfigError(
+            f"prior of calibrate must not name {', '.join(record.sigma_names)}; give sigma, or rename it."
+        )
+    rows = record_of(model, measured, record, prior)
+    unknowns = len(names)
     count = max(16, 4 * unknowns) if walkers is None else whole(walkers, "walkers", "calibrate", 2 * unknowns + 2)
-    level = _Level(rows, d, prior, fixed)
+    level = _Level(rows, record, prior, fixed)
     rng = np.random.default_rng(seed)
     start = level.start(rng, count)
     sampler = emcee.EnsembleSampler(count, unknowns, level, vectorize=True)
@@ -157,61 +163,59 @@ def calibrate(
     flat = chain.reshape(-1, unknowns)
     samples, sigmas = level.physical(flat)
     kept = rng.choice(len(flat), size=min(predictions, len(flat)), replace=False)
-    names = (*prior.names, _SIGMA) if fixed is None else prior.names
     values = np.column_stack([samples, sigmas]) if fixed is None else samples
     tau = np.maximum(np.nan_to_num(sampler.get_autocorr_time(tol=0), nan=float(steps)), 1.0)
-    found = Calibration(
-        names, values, rows(samples[kept]), sigmas[kept], _r_hat(chain), tau, steps,
+    return Calibration(
+        names, values, rows(samples[kept]), sigmas[kept][:, record.column], _r_hat(chain), tau, steps,
         float(sampler.acceptance_fraction.mean()), level.evaluations,
     )  # fmt: skip
-    return found
 
 
 class _Level:
-    """ln posterior over the unit cube of the parameters and, last, ln sigma."""
+    """ln posterior over the unit cube of the parameters and, behind them, ln sigma of each column."""
 
-    def __init__(self, rows: Callable[[Array], Array], d: Array, prior: ParameterSpace, sigma: float | None) -> None:
-        self.rows, self.d, self.prior, self.sigma, self.evaluations = rows, d, prior, sigma, 0
-        self.lowest = float(np.log(1e-9 * max(np.abs(d).max(), 1e-300)))
-        self.highest = float(np.log(10.0 * max(np.abs(d).max(), 1e-300)))
+    def __init__(
+        self, rows: Callable[[Array], Array], record: MeasuredRecord, prior: ParameterSpace, sigma: Array | None
+    ) -> None:
+        self.rows, self.record, self.prior, self.sigma, self.evaluations = rows, record, prior, sigma, 0
+        self.counts = np.bincount(record.column)
+        largest = np.maximum(record.largest(), 1e-300)
+        self.lowest, self.highest = np.log(1e-9 * largest), np.log(10.0 * largest)
 
     def physical(self, u: Array) -> tuple[Array, Array]:
-        """Return parameters (n, dimension) and sigma (n,) of points of the sampler."""
-        theta = self.prior.from_unit(np.clip(u[:, : self.prior.dimension], 1e-12, 1.0 - 1e-12))
-        return theta, np.full(len(u), self.sigma) if self.sigma is not None else np.exp(u[:, -1])
+        """Return parameters (n, dimension) and sigma (n, columns) of points of the sampler."""
+        m = self.prior.dimension
+        theta = self.prior.from_unit(np.clip(u[:, :m], 1e-12, 1.0 - 1e-12))
+        return theta, np.tile(self.sigma, (len(u), 1)) if self.sigma is not None else np.exp(u[:, m:])
 
     def __call__(self, u: Array) -> Array:
-        inside = np.all((u[:, : self.prior.dimension] > 0.0) & (u[:, : self.prior.dimension] < 1.0), axis=1)
+        m = self.prior.dimension
+        inside = np.all((u[:, :m] > 0.0) & (u[:, :m] < 1.0), axis=1)
         if self.sigma is None:
-            inside &= (u[:, -1] > self.lowest) & (u[:, -1] < self.highest)
+            inside &= np.all((u[:, m:] > self.lowest) & (u[:, m:] < self.highest), axis=1)
         level = np.full(len(u), -np.inf)
         if inside.any():
             theta, sigma = self.physical(u[inside])
-            level[inside] = self._likelihood(self._evaluate(theta), sigma)
+            level[inside] = self._likelihood(self._misfits(theta), sigma)
         return level
 
-    def _evaluate(self, theta: Array) -> Array:
-        y = self.rows(theta)
+    def _misfits(self, theta: Array) -> Array:
         self.evaluations += len(theta)
-        if y.shape[1] != len(self.d):
-            raise ConfigError(
-                f"model of calibrate must return the {len(self.d)} values of the measured record, got {y.shape[1]}."
-            )
-        return y
+        return self.record.misfits(self.rows(theta))
 
-    def _likelihood(self, y: Array, sigma: Array) -> Array:
-        misfit = np.einsum("ik,ik->i", y - self.d, y - self.d)
-        return np.asarray(-0.5 * misfit / sigma**2 - len(self.d) * np.log(sigma))
+    def _likelihood(self, misfits: Array, sigma: Array) -> Array:
+        return np.asarray(-(0.5 * misfits / sigma**2 + self.counts * np.log(sigma)).sum(axis=1))
 
     def start(self, rng: np.random.Generator, count: int) -> Array:
-        """Return the best of random points of the prior, each with the sigma that its own residuals have."""
+        """Return the likeliest of random points of the prior, each with the sigma that its own residuals have."""
         u = rng.uniform(0.01, 0.99, size=(16 * count, self.prior.dimension))
-        y = self._evaluate(self.prior.from_unit(u))
-        spread = np.sqrt(np.mean((y - self.d) ** 2, axis=1))
-        best = np.argsort(spread)[:count]
+        misfits = self._misfits(self.prior.from_unit(u))
+        spread = np.sqrt(misfits / self.counts)
         if self.sigma is not None:
-            return np.asarray(u[best])
-        logs = np.log(np.maximum(spread[best], 1e-6 * np.abs(self.d).max())) + 0.1 * rng.standard_normal(count)
+            return np.asarray(u[np.argsort(-self._likelihood(misfits, self.sigma))[:count]])
+        spread = np.maximum(spread, np.exp(self.lowest) * 1e3)
+        best = np.argsort((self.counts * np.log(spread)).sum(axis=1))[:count]
+        logs = np.log(spread[best]) + 0.1 * rng.standard_normal((count, len(self.counts)))
         return np.column_stack([u[best], np.clip(logs, self.lowest + 1e-3, self.highest - 1e-3)])
 
 
@@ -222,18 +226,6 @@ def _r_hat(chain: Array) -> Array:
     within = parts.var(axis=0, ddof=1).mean(axis=0)
     between = half * parts.mean(axis=0).var(axis=0, ddof=1)
     return np.asarray(np.sqrt((half - 1) / half + between / (half * np.maximum(within, 1e-300))))
-
-
-def _record(measured: ArrayLike) -> Array:
-    d = np.asarray(measured, dtype=np.float64)
-    if d.ndim != 1 or d.size < 2 or not np.isfinite(d).all():
-        raise ConfigError(
-            f"measured of calibrate must be a record of at least two finite numbers, got shape {d.shape}"
-            f"{'' if np.isfinite(d).all() else ' with NaN or infinity'}."
-        )
-    if np.ptp(d) == 0.0:
-        raise ConfigError(f"measured of calibrate must vary, got {d[0]:g} in every row: it says nothing of the model.")
-    return d
 
 
 def _sampler() -> Any:

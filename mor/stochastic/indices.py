@@ -2,14 +2,14 @@
 
 | kind | what is decomposed | needs |
 |---|---|---|
-| summaries | mean, standard deviation and quantiles of Y given x, as functions of x | an emulator |
+| summaries | mean, variance and quantiles of Y given x, as functions of x | an emulator |
 | classical | Y = M(x, Z) with Z as one more input; totals are not available (interaction with Z) | an emulator |
 | trajectories | x -> M(x, z0) for each fixed z0 (common random numbers) | a twin whose noise can be repeated |
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from mor.campaign.model import Evaluable
 from mor.data.dataset import Dataset
 from mor.reduced.base import Array
 from mor.reduced.lambda_model.emulator import StochasticEmulator
-from mor.reduced.lambda_model.fit import refit
+from mor.reduced.lambda_model.fit import refit_glam
+from mor.reduced.lambda_model.fit_latent import refit_spce
+from mor.reduced.lambda_model.latent_expansion import Spce
 from mor.reduced.lambda_model.model import Glam
 from mor.sampling.space import ParameterSpace
 from mor.uncertainty.evaluation import as_rows
@@ -40,7 +42,7 @@ def summary_indices(
     n: int = 2**11,
     seed: int = 0,
 ) -> Indices:
-    """Return first-order and total indices of quantiles, mean and standard deviation of each output.
+    """Return first-order and total indices of quantiles, mean and variance of each output.
 
     Parameters
     ----------
@@ -51,10 +53,10 @@ def summary_indices(
     levels : probabilities
         Which quantiles; output "y" gets y_q05, y_q50, ...
     moments : bool
-        Whether mean and standard deviation are wanted too: y_mean, y_std.
+        Whether mean and variance of the response at a point are wanted too: y_mean, y_variance.
     data : Dataset
-        Rows of the fit of a Glam: the intervals are then those of the fit, by bootstrap over the rows with refitted
-        coefficients; without it they are those of the integration alone.
+        Rows of the fit: the intervals are then those of the fit, by bootstrap over the rows with refitted coefficients;
+        without it they are those of the integration alone.
     replicates : int
         Refits of the bootstrap.
     n, seed : int
@@ -67,7 +69,7 @@ def summary_indices(
         def evaluate(X: Array) -> Array:
             parts = [of.quantile(X, list(levels))] if levels else []
             if moments:
-                parts.append(np.stack([of.mean(X), of.std(X)], axis=-1))
+                parts.append(np.stack([of.mean(X), of.std(X) ** 2], axis=-1))
             return np.concatenate(parts, axis=-1).reshape(len(X), -1)
 
         return evaluate
@@ -75,16 +77,7 @@ def summary_indices(
     found = sobol(rows(model), space, n=n, seed=seed)
     first, total = found.first, found.total
     if data is not None:
-        if not isinstance(model, Glam):
-            raise ConfigError(
-                "data of summary_indices is for a Glam, whose coefficients can be refitted; leave it out."
-            )
-        whole(replicates, "replicates", "summary_indices", 2)
-        rng = np.random.default_rng(seed)
-        again = []
-        for _ in range(replicates):
-            other = refit(model, data.take(rng.integers(len(data), size=len(data))))
-            again.append(sobol(rows(other), space, n=n, seed=seed))
+        again = [sobol(rows(of), space, n=n, seed=seed) for of in _refits(model, data, replicates, seed)]
         first = _with_bootstrap(found.first, [one.first for one in again])
         total = _with_bootstrap(found.total, [one.total for one in again])
     return Indices(
@@ -92,20 +85,34 @@ def summary_indices(
     )
 
 
-def classical_indices(model: StochasticEmulator, space: ParameterSpace, *, n: int = 2**12, seed: int = 0) -> Indices:
+def classical_indices(
+    model: StochasticEmulator,
+    space: ParameterSpace,
+    *,
+    data: Dataset | None = None,
+    replicates: int = 50,
+    n: int = 2**12,
+    seed: int = 0,
+) -> Indices:
     """Return the first-order indices Var E[Y | x_i] / Var Y with Var Y = Var m(X) + E v(X); there are no totals.
 
     Parameters
     ----------
     model, space
         The emulator, and the laws of its inputs, independent.
+    data, replicates
+        Rows of the fit and refits of the bootstrap, as in `summary_indices`.
     n, seed : int
         Points of the integration, and the seed of its scrambling.
     """
     _check(model, space, "classical_indices")
-    found = sobol(model.mean, space, n=n, seed=seed)
+    X = space.sample(n, seed=seed)
+
+    def one(of: StochasticEmulator) -> tuple[Indices, Array]:
+        return sobol(of.mean, space, n=n, seed=seed), np.mean(of.std(X) ** 2, axis=0)
+
+    found, inner = one(model)
     assert found.first is not None
-    inner = np.mean(model.std(space.sample(n, seed=seed)) ** 2, axis=0)
     variance = found.variance.value + inner
     share = (found.variance.value / variance)[:, None]
     e = found.first
@@ -114,6 +121,13 @@ def classical_indices(model: StochasticEmulator, space: ParameterSpace, *, n: in
         None if e.lower is None else e.lower * share,
         None if e.upper is None else e.upper * share,
     )
+    if data is not None:
+        again = []
+        for of in _refits(model, data, replicates, seed):
+            other, rest = one(of)
+            assert other.first is not None
+            again.append(other.first.value * (other.variance.value / (other.variance.value + rest))[:, None])
+        first = Estimate.from_bootstrap(first.value, np.stack(again))
     return Indices(
         space.names, tuple(p.name for p in model.outputs), first, None, found.mean, Estimate(variance),
         found.evaluations, "classical, noise as one more input",
@@ -167,6 +181,16 @@ def trajectory_indices(
     )  # fmt: skip
 
 
+def _refits(model: StochasticEmulator, data: Dataset, replicates: int, seed: int) -> Iterator[StochasticEmulator]:
+    """Yield the model with coefficients of rows drawn with replacement."""
+    whole(replicates, "replicates", "the bootstrap of indices", 2)
+    rng = np.random.default_rng(seed)
+    for _ in range(replicates):
+        rows = data.take(rng.integers(len(data), size=len(data)))
+        assert isinstance(model, Glam | Spce)
+        yield refit_glam(model, rows) if isinstance(model, Glam) else refit_spce(model, rows)
+
+
 def _with_bootstrap(one: Estimate | None, again: Sequence[Estimate | None]) -> Estimate:
     assert one is not None
     return Estimate.from_bootstrap(one.value, np.stack([e.value for e in again if e is not None]))
@@ -174,7 +198,7 @@ def _with_bootstrap(one: Estimate | None, again: Sequence[Estimate | None]) -> E
 
 def _labels(levels: Sequence[float], moments: bool) -> list[str]:
     return [f"q{100.0 * p:04.1f}".replace(".0", "").replace(".", "_") for p in levels] + (
-        ["mean", "std"] if moments else []
+        ["mean", "variance"] if moments else []
     )
 
 

@@ -15,7 +15,7 @@ from mor.reduced.lambda_model.checks import check_emulator
 from mor.reduced.lambda_model.distribution import SMALLEST_SHAPE
 from mor.reduced.lambda_model.likelihood import Found, Problem
 from mor.reduced.lambda_model.model import Glam, lambda_ports
-from mor.reduced.lambda_model.selection import CRITERIA, costs, criterion_of, select
+from mor.reduced.lambda_model.selection import CRITERIA, Price, select
 from mor.reduced.pce.basis import Ints, index_set, matrix, recurrence_table, standard_maps, standardise, values
 from mor.reduced.pce.model import Pce
 from mor.sampling.space import ParameterSpace
@@ -71,7 +71,7 @@ def fit_glam(
         found = [
             _fit_output(matrices, candidates, y, criterion, p.name) for p, y in zip(data.outputs, data.Y.T, strict=True)
         ]
-    price = costs(criterion, len(data), candidates)
+    price = Price(criterion, len(data), candidates)
     union, coefficients = _joined(found, candidates, data.Y)
     used = max(1, int(union.max()))
     outputs = lambda_ports(data.outputs)
@@ -80,7 +80,7 @@ def fit_glam(
             "name": p.name,
             "terms": [len(c) for c in one.columns],
             "log_likelihood": one.level - len(data) * float(np.log(y.std())),
-            "criterion": criterion_of(one, price) + 2.0 * len(data) * float(np.log(y.std())),
+            "criterion": price.criterion(one) + 2.0 * len(data) * float(np.log(y.std())),
         }
         for p, one, y in zip(data.outputs, found, data.Y.T, strict=True)
     ]
@@ -93,7 +93,7 @@ def fit_glam(
     return _tested(model, data) if check else model
 
 
-def refit(model: Glam, data: Dataset) -> Glam:
+def refit_glam(model: Glam, data: Dataset) -> Glam:
     """Fit the coefficients of a model to other rows, its terms kept: for the bootstrap.
 
     Parameters

@@ -9,7 +9,7 @@ z_i = F^-1_Z(F(y_i | x_i)).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -80,6 +80,26 @@ def fit_spce(
     return _model(data, space, *best[1:])
 
 
+def refit_spce(model: Spce, data: Dataset) -> Spce:
+    """Fit the coefficients of a model to other rows, its terms and noise kept: for the bootstrap.
+
+    Parameters
+    ----------
+    model : Spce
+        Whose terms and noise are kept, and whose coefficients are the start.
+    data : Dataset
+        Rows with the inputs and outputs of the model.
+    """
+    e = model.expansion
+    basis = _Basis.at(data.X, e.indices, (e.location, e.scale, e.logarithm), e.recurrence, model.latent)
+    found = []
+    for c, y, sigma in zip(e.coefficients.T, data.Y.T, model.noise.tolist(), strict=True):
+        for _ in range(_TURNS):
+            c = basis.solve(y, basis.levels(c, y, sigma)[1])
+        found.append(c)
+    return replace(model, expansion=replace(e, coefficients=np.column_stack(found)))
+
+
 @dataclass(frozen=True)
 class _Basis:
     """Terms of the inputs at the rows, of the latent variable at its nodes, and which of them go together."""
@@ -103,10 +123,13 @@ class _Basis:
                 f"Data of fit_spce must have three rows for each of the {len(indices)} terms of degree {degree}, got "
                 f"{len(data)}; run more, or give a lower degree."
             )
-        maps, table = standard_maps(laws), recurrence_table(laws, degree)
+        return _Basis.at(data.X, indices, standard_maps(laws), recurrence_table(laws, degree), latent)
+
+    @staticmethod
+    def at(X: Array, indices: Ints, maps: tuple[Array, Array, Ints], table: Array, latent: str) -> _Basis:
         z, w = latent_rule(latent)
-        X = np.column_stack([data.X, np.zeros(len(data))])
-        psi = matrix(values(standardise(X, *maps), table)[:-1], indices[:, :-1])
+        rows = np.column_stack([X, np.zeros(len(X))])
+        psi = matrix(values(standardise(rows, *maps), table)[:-1], indices[:, :-1])
         nodes = values(standardise(z[:, None], maps[0][-1:], maps[1][-1:], maps[2][-1:]), table[-1:])[0]
         return _Basis(psi, indices, nodes, table, maps, w)
 

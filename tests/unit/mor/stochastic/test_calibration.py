@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from mor import Dataset, Normal, ParameterSpace, Uniform, fit_pce, lhs
+from mor import Dataset, FunctionModel, Normal, ParameterSpace, Trajectory, Uniform, fit_pce, lhs
 from mor.stochastic import calibrate
 from rt_runtime.errors import ConfigError, MissingExtra
 
@@ -56,6 +56,53 @@ def test_a_reduced_model_makes_it_cheap() -> None:
     found = calibrate(fitted, d, PRIOR, steps=600, seed=3)
     ends = found.interval(0.99)
     assert ends["k"][0] < 45.0 < ends["k"][1] and ends["c"][0] < 1.2 < ends["c"][1]
+
+
+def free_vibration(k: float, c: float) -> Trajectory:
+    """The same oscillator as a full-order model: displacement and acceleration, on times of its own."""
+    t = np.linspace(0.0, 2.5, 1001)
+    x = np.exp(-0.5 * c * t) * np.cos(np.sqrt(k - 0.25 * c**2) * t)
+    v = np.gradient(x, t)
+    return Trajectory(t, np.column_stack([x, -k * x - c * v]), {"x": "m", "a": "m/s2"})
+
+
+def test_a_full_order_model_is_read_at_the_times_of_the_record() -> None:
+    """Two columns of different size: each has its own measurement error."""
+    rng = np.random.default_rng(3)
+    truth = free_vibration(41.0, 0.9)
+    clean = np.column_stack([np.interp(TIME, truth.time, truth[name]) for name in ("x", "a")])
+    measured = Trajectory(TIME, clean + np.array([0.05, 2.0]) * rng.standard_normal((40, 2)), {"x": "m", "a": "m/s2"})
+    found = calibrate(FunctionModel(free_vibration), measured, PRIOR, steps=300, seed=1)
+    assert found.names == ("k", "c", "sigma_x", "sigma_a")
+    ends = found.interval(0.99)
+    assert ends["k"][0] < 41.0 < ends["k"][1] and ends["c"][0] < 0.9 < ends["c"][1]
+    assert 0.035 < found.mean["sigma_x"] < 0.08 and 1.4 < found.mean["sigma_a"] < 3.0
+    low, high = found.bands(0.9)
+    assert low.shape == (80,)
+    assert 0.75 < np.mean((measured["a"] > low[40:]) & (measured["a"] < high[40:])) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("measured", "options", "message"),
+    [
+        ({"x": "mm"}, {}, r"Column 'x' \[mm\].*same unit: x \[m\], a \[m/s2\]"),
+        ({"y": "m"}, {}, r"Column 'y' \[m\]"),
+        ({"x": "m", "a": "m/s2"}, {"sigma": 0.1}, "sigma of calibrate must be one number for each column"),
+        ({"x": "m"}, {"sigma": {"a": 0.1}}, "one number for each column .x., got a"),
+        ({"late": "m"}, {}, "must lie inside the run of the model, 0 to 2.5 s, got 1 to 3 s"),
+    ],
+)
+def test_bad_trajectories(measured: dict[str, str], options: dict[str, object], message: str) -> None:
+    time = np.linspace(1.0, 3.0, 5) if "late" in measured else TIME[:5]
+    ports = {"x" if name == "late" else name: unit for name, unit in measured.items()}
+    values = np.arange(5.0 * len(ports)).reshape(5, -1)
+    with pytest.raises(ConfigError, match=message):
+        calibrate(FunctionModel(free_vibration), Trajectory(time, values, ports), PRIOR, **options)  # type: ignore[arg-type]
+
+
+def test_the_prior_must_leave_the_error_its_name() -> None:
+    with pytest.raises(ConfigError, match="must not name sigma"):
+        calibrate(lambda P: P, [1.0, 2.0], ParameterSpace({"sigma": Uniform(0.0, 1.0)}))
 
 
 def test_a_short_chain_is_told() -> None:

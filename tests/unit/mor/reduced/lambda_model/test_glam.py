@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mor import Dataset, Glam, ParameterSpace, Pce, Port, Uniform, check_emulator, fit_glam
-from mor.reduced.lambda_model.fit import refit
+from mor.reduced.lambda_model.fit import refit_glam
 from mor.reduced.lambda_model.model import lambda_ports
 from rt_runtime.errors import ConfigError
 from tests.reference.stochastic_examples import EVEN_NOISE, EXAMPLES, TWO_PEAKS
@@ -100,7 +100,7 @@ def test_a_right_model_is_not_blamed() -> None:
 def test_refit_of_the_same_rows_is_the_same_model(sine: Glam) -> None:
     data = SINE.data(400, 3)
     X = SINE.space.sample(20, seed=0)
-    np.testing.assert_allclose(refit(sine, data).quantile(X, 0.2), sine.quantile(X, 0.2), atol=2e-3)
+    np.testing.assert_allclose(refit_glam(sine, data).quantile(X, 0.2), sine.quantile(X, 0.2), atol=2e-3)
 
 
 def with_lambdas(*values: float) -> Glam:
