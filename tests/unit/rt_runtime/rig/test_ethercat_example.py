@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(find_compiler() is None, reason="no C compiler w
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    stand_in, target = ROOT / "tests/fixtures/ecrt", tmp_path_factory.mktemp("bus") / "ethercat_actuator.so"
+    stand_in, target = ROOT / "tests/fixtures/ethercat", tmp_path_factory.mktemp("bus") / "ethercat_actuator.so"
     sources = [str(ROOT / "docs/examples/ethercat_actuator.c"), str(stand_in / "stand_in.c")]
     command = [str(find_compiler()), "-std=gnu99", "-O2", "-shared", "-fPIC", *WARNINGS]
     command += ["-I", str(stand_in), "-I", str(include_folder()), *sources, "-o", str(target), "-lm"]
@@ -34,8 +34,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def actuator(library: Path, config: str = CONFIG, n_measured: int = 2) -> PluginActuator:
-    return PluginActuator(library, config, n_command=1, n_measured=n_measured, dt=1e-3)
+def actuator(library: Path, config: str = CONFIG, n_measured: int = 2, hold_after: int = 3) -> PluginActuator:
+    return PluginActuator(library, config, n_command=1, n_measured=n_measured, dt=1e-3, hold_after=hold_after)
 
 
 def test_commands_go_out_in_counts_and_inputs_come_back_in_units(library: Path) -> None:
@@ -43,15 +43,13 @@ def test_commands_go_out_in_counts_and_inputs_come_back_in_units(library: Path) 
     drive.start()
     assert drive.real_time and not drive.watchdog
     measured, age, status = drive.read(0.0)
-    assert measured.tolist() == [0.0, 0.0] and (age, status) == (0.0, 0) and drive.link()[0] == 0
+    np.testing.assert_allclose(measured, [250e-6, 7.5])  # it stays where it stood
+    assert (age, status) == (0.0, 0) and drive.link()[0] == 0
     assert drive.write(0.0, np.array([0.0123456])) == 0
     measured, age, status = drive.read(1e-3)
     np.testing.assert_allclose(measured, [0.012346, 3 * 12346 * 0.01], rtol=1e-12)
     assert drive.link()[0] == 1
     assert drive.write(0.0, np.array([1e9])) == -3 and drive.write(0.0, np.array([np.nan])) == -3
-    assert drive.write(0.0, np.array([666e-6])) == 0  # the slave falls silent
-    _, age, status = drive.read(2e-3)
-    assert (age, status) == (1.0, -1) and drive.link()[0] == 2
     drive.stop()
     again = actuator(library, CONFIG + " watchdog")
     again.start()
@@ -61,12 +59,28 @@ def test_commands_go_out_in_counts_and_inputs_come_back_in_units(library: Path) 
     again.stop()
 
 
+def test_a_silent_slave_is_age_first_and_an_error_after_hold_after_cycles(library: Path) -> None:
+    drive = actuator(library)
+    drive.start()
+    assert drive.write(0.0, np.array([666e-6])) == 0  # the slave falls silent
+    assert [drive.read(0.0)[1:] for _ in range(3)] == [(1.0, 0), (2.0, 0), (3.0, -1)] and drive.link()[0] == 2
+    assert drive.write(0.0, np.array([0.0])) == 0
+    assert drive.read(0.0)[1:] == (0.0, -1) and drive.write(0.0, np.array([0.0])) == 0
+    assert drive.read(0.0)[1:] == (0.0, 0) and drive.link()[0] == 1
+    assert drive.write(0.0, np.array([777e-6])) == 0  # it leaves operation
+    assert drive.read(0.0)[2] == -2 and drive.link()[0] == 4
+    assert drive.write(0.0, np.array([0.0])) == 0 and drive.read(0.0)[2] == -2
+    drive.stop()
+
+
 @pytest.mark.parametrize(
     ("config", "n_measured", "words"),
     [
         ("nonsense", 2, "config must be words like"),
         (CONFIG, 1, "one entry per command and per measured signal"),
-        (CONFIG.replace("vendor 0x2", "vendor 0x3"), 2, "there is no such EtherCAT slave"),
+        (CONFIG.replace("vendor 0x2", "vendor 0x3") + " wait 0.01", 2, "there is no such EtherCAT slave"),
+        (CONFIG.replace("product 0x1", "product 9") + " wait 0.01", 2, "did not become operational in time"),
+        (CONFIG.replace("product 0x1", "product 0"), 2, "the EtherCAT master takes no such slave"),
         (CONFIG.replace("0x7010", "0x7011"), 2, "a command is not in the process data"),
         (CONFIG.replace("0x6010", "0x6011"), 2, "a measured entry is not in the process data"),
         (CONFIG.replace("master 0", "master 4"), 2, "the EtherCAT master cannot be had"),
