@@ -39,7 +39,7 @@ def run(quick: bool) -> dict[str, object]:
         results[f"{side}.terms"] = model.step.arrays()["indices"].shape[0]
         space = brake_space(side)
         gate = Gate(names[0], touching_force(side))
-        static = fit_pce(sample_static(side, lhs(space, 200, seed=1)), space, gate=gate)
+        static = gate.around(fit_pce(gate.open(sample_static(side, lhs(space, 200, seed=1))), space))
         held = np.clip(u, *static.domain)
         results[f"{side}.scenario_nrmse_without_memory"] = nrmse(static.predict(held)[:, 0], full)
     return results

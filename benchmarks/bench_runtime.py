@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +67,7 @@ def roms(folder: Path, repeats: int) -> dict[str, object]:
     loaded = load_bundle(folder / "net")
     rom = loaded.block()
     assert isinstance(rom, Rom)
-    write(replace(network(), gate=Gate("force", 0.5)), folder / "gate")
+    write(Gate("force", 0.5).around(network()), folder / "gate")
     gated = load_bundle(folder / "gate").block()
     assert isinstance(gated, Rom)
     model, n = rom.model, 20_000

@@ -143,7 +143,8 @@ def memory(side: str, ride: Any, quick: bool) -> dict[str, object]:
     u = np.column_stack([ride[port.name] for port in part.inputs])
     truth = ride[part.outputs[0].name]
     train, valid, _ = parts(side)
-    memoryless = fit_ffnn(train, valid, domain=bounds(side), gate=Gate(part.inputs[0].name, touching_force(side)))
+    gate = Gate(part.inputs[0].name, touching_force(side))
+    memoryless = gate.around(fit_ffnn(gate.open(train), gate.open(valid), domain=bounds(side)))
     began = time.perf_counter()
     runs = [sample_runs(side, seeds, duration=60.0, volume=True) for seeds in (range(6), range(100, 102))]
     sampled = time.perf_counter()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mor.data.ports import Port
 from mor.reduced.base import Array, ReducedModel
 from mor.reduced.front import Front
-from mor.reduced.gate import Gate
+from mor.reduced.gate import GatedModel
 from mor.reduced.kriging.kernels import FACTOR
 from mor.reduced.kriging.model import Kriging
 from mor.reduced.lambda_model.model import Glam
@@ -137,7 +137,24 @@ class Kernel:
     outputs: tuple[Correlated, ...]
 
 
-Step = Dense | Polynomial | Kernel | Gru
+@dataclass(frozen=True)
+class Gated:
+    """A map behind a gate on its input x_j, j = `column`: y = c f(x with x_j raised to floor) for the outputs that are
+    `vanishing` (n_out,), f(...) for the others; c = clip((x_j - closed) / width, 0, 1). No floor is -inf; `bounds`
+    (lower, upper) of f, if any, come before c."""
+
+    map: Map
+    n_in: int
+    column: int
+    closed: float
+    width: float
+    floor: float
+    vanishing: NDArray[np.bool_]
+    bounds: tuple[Array, Array] | None
+
+
+Map = Dense | Polynomial | Kernel | Gru
+Step = Map | Gated
 
 
 @dataclass(frozen=True)
@@ -175,10 +192,9 @@ class Form:
     """A model ready to be written: signals in and out, the map, and its memory if any.
 
     `regressors` are the ports of the map f: the inputs themselves, or x_k for a model with memory. `domain` is the
-    range (lower, upper) of the inputs, finite; `dt` the step where it matters. Behind a `gate` the outputs are
-    y = c f(u with u_j raised to span), c = clip((u_j - closed) / (span - closed), 0, 1); with memory nothing is raised,
-    u_j is one of the regressors, and only the outputs the gate names are multiplied by c, after their bounds. `law`:
-    the outputs are l1, ln l2, l3, l4 of lambda distributions, whose quantiles are a closed form of them.
+    range (lower, upper) of the inputs, finite; `dt` the step where it matters. `facts` are the plain
+    values that the files repeat about what stands around the model. `law`: the outputs are l1, ln l2, l3, l4 of lambda
+    distributions, whose quantiles are a closed form of them.
     """
 
     name: str
@@ -190,9 +206,9 @@ class Form:
     step: Step
     recursion: Recursion | None
     cost: int
-    gate: Gate | None = None
     dt: float | None = None
     law: bool = False
+    facts: dict[str, Any] = field(default_factory=dict)
 
 
 def written_map(model: ReducedModel) -> ReducedModel:
@@ -218,8 +234,8 @@ def form_of(model: ReducedModel, name: str, domain: tuple[Array, Array] | None =
             )
     step = _step(inner, name)
     return Form(
-        name, inner.kind, model.inputs, model.outputs, inner.inputs, (lower, upper), step, recursion, model.cost,
-        model.gate, model.dt,
+        name, inner.core.kind, model.inputs, model.outputs, inner.inputs, (lower, upper), step, recursion, model.cost,
+        model.dt, facts=model.facts(),
     )  # fmt: skip
 
 
@@ -233,6 +249,16 @@ def _recursion(model: MemoryModel) -> Recursion:
 
 
 def _step(model: ReducedModel, name: str) -> Step:
+    if isinstance(model, GatedModel):
+        gate = model.gate
+        return Gated(
+            _map(model.model, name), len(model.inputs), model.column, gate.closed, gate.width, model.floor,
+            model.vanishing, model.bounds,
+        )  # fmt: skip
+    return _map(model, name)
+
+
+def _map(model: ReducedModel, name: str) -> Map:
     maker = _MAKERS.get(model.kind)
     if maker is None:
         raise ConfigError(
@@ -281,6 +307,6 @@ def _gru(model: Any) -> Gru:
     return Gru(W, model.hidden, b, model.hidden_bias, V, D, d)
 
 
-_MAKERS: dict[str, Callable[[Any], Step]] = {
+_MAKERS: dict[str, Callable[[Any], Map]] = {
     "ffnn": _dense, "pce": _polynomial, "kriging": _kernel, "gru": _gru,
 }  # fmt: skip

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
 
-from mor.data.ports import Port
 from mor.reduced.base import Array, ReducedModel
-from mor.reduced.memory import MemoryModel
 from rt_runtime.bundle.read import Golden
 
 ROWS = 200
 STEPS = 2000
-GATE_ROWS = 21  # from a closed gate to an open one, both edges included
 
 
 def golden_rows(lower: Array, upper: Array, *, n: int = ROWS, seed: int) -> Array:
@@ -52,26 +48,20 @@ def golden_excitation(lower: Array, upper: Array, *, n: int = STEPS, seed: int) 
 
 
 def golden_vectors(model: ReducedModel, domain: tuple[Array, Array], *, seed: int) -> Golden:
-    """Ask `model` the golden questions: rows of its domain (some through its gate) and, with memory, one free run."""
-    if not isinstance(model, MemoryModel):
-        X = golden_rows(*domain, seed=seed)
-        _through_gate(X, model, model.inputs)
-        return Golden(X, model.predict(X), None, None)
+    """Ask `model` the golden questions: rows of its domain (some through its kinks) and, with memory, one free run."""
     n_u = len(model.inputs)
     low, high = (np.concatenate(pair) for pair in zip(domain, model.state_domain, strict=True))
     X = golden_rows(low, high, seed=seed)
-    _through_gate(X, model, (*model.inputs, *model.states))
+    columns = [p.name for p in (*model.inputs, *model.states)]
+    for name, values in model.kinks().items():
+        if name in columns:
+            j = columns.index(name)
+            X[-len(values) :, j] = np.clip(values, X[:, j].min(), X[:, j].max())
     Y, _ = model.advance(X[:, :n_u], X[:, n_u:])
+    if not model.states:
+        return Golden(X, Y, None, None)
     u = golden_excitation(*domain, seed=seed + 1)
     return Golden(X, Y, u, model.rollout(u))
-
-
-def _through_gate(X: Array, model: ReducedModel, columns: Sequence[Port]) -> None:
-    """Lead the last rows X from a closed gate to an open one."""
-    if model.gate is not None and model.gate.input in [p.name for p in columns]:
-        j = model.gate.column(columns)
-        way = np.linspace(model.gate.closed, model.gate.span, GATE_ROWS)
-        X[-GATE_ROWS:, j] = np.clip(way, X[:, j].min(), X[:, j].max())
 
 
 def golden_file(golden: Golden) -> bytes:

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from export.forms import Dense, Form, Gru, Kernel, Polynomial, Recursion, Step
+from export.forms import Dense, Form, Gated, Gru, Kernel, Polynomial, Recursion, Step
+from export.onnx_gate import gate_nodes
 from export.onnx_gru import gru_nodes
 from export.onnx_operators import TINY, operators
 from mor.data.ports import Port
 from mor.reduced.base import Array
-from mor.reduced.gate import Gate
 
 OPSET = 21
 IR_VERSION = 10
@@ -106,7 +106,9 @@ class Graph:
 
     def step(self, form: Step, x: str, output: str) -> None:
         """Append the map f."""
-        if isinstance(form, Dense):
+        if isinstance(form, Gated):
+            gate_nodes(self, form, x, output)
+        elif isinstance(form, Dense):
             self.dense(form, x, output)
         elif isinstance(form, Kernel):
             self.kernel(form, x, output)
@@ -174,28 +176,8 @@ class Graph:
         z = self.node("Sub", [x, self.hold(f"{prefix}location", form.location)], f"{prefix}centred")
         return self.node("Div", [z, self.hold(f"{prefix}scale", form.scale)], f"{prefix}standard")
 
-    def gate(self, gate: Gate, inputs: tuple[Port, ...], step: Step) -> None:
-        """Ask the map with u_j raised to span, and multiply it by the share of the gate."""
-        column = gate.column(inputs)
-        lower = np.full(len(inputs), -np.inf)
-        lower[column] = gate.span
-        self.step(step, self.node("Max", ["u", self.hold("gate_lower", lower)], "u_raised"), "y_free")
-        self.node("Mul", ["y_free", self.share(gate, column, "u")], "y")
-
-    def share(self, gate: Gate, column: int, x: str) -> str:
-        """Append clip((x_j - closed) / (span - closed), 0, 1) of column j of x.
-
-        Max and Min hand a nan on, which Clip need not.
-        """
-        c = self.node("Gather", [x, self.hold("gate_column", np.array([column]))], "gate_input", {"axis": 1})
-        if gate.closed:
-            c = self.node("Sub", [c, self.hold("gate_start", np.array([gate.closed]))], "gate_beyond")
-        c = self.node("Div", [c, self.hold("gate_span", np.array([gate.width]))], "gate_share")
-        c = self.node("Max", [c, self.hold("gate_closed", np.zeros(1))], "gate_above")
-        return self.node("Min", [c, self.hold("gate_open", np.ones(1))], "gate")
-
     def recursion(self, form: Recursion, whole: Form) -> None:
-        """Operators, then the map between its clips, its gate if any, and the next state by one Gather."""
+        """Operators, then the map between its clips, and the next state by one Gather."""
         past_u, past_z = form.past
         here, moved = ["u", "state"], list[str]()
         if form.front.table.size:
@@ -217,14 +199,8 @@ class Graph:
             free = self.node("Gemm", [excess, self.hold("slope", form.slope), free], "z_tangent", {"transB": 1})
         every = len(form.outputs) == form.responses
         name = "y" if every else "z"
-        gate = whole.gate
         z = self.node("Max", [free, self.hold("bounds_lower", form.bounds[0])], "z_above")
-        z = self.node("Min", [z, self.hold("bounds_upper", form.bounds[1])], name if gate is None else "z_inside")
-        if gate is not None:
-            gated = gate.gated(form.outputs)
-            c = self.share(gate, gate.column(whole.regressors), x)
-            faded = self.node("Mul", [z, c], name if gated.all() else "z_gated")
-            z = faded if gated.all() else self.node("Where", [self.flags("gate_outputs", gated), faded, z], name)
+        z = self.node("Min", [z, self.hold("bounds_upper", form.bounds[1])], name)
         if not every:
             self.part(z, 0, form.responses, "y")
         n_u, n_state, n_z = len(whole.inputs), len(form.states), len(form.outputs)
@@ -281,7 +257,7 @@ def _value_and_slope(z: Any, recurrence: Array) -> tuple[Any, Any]:
 
 
 def metadata(form: Form, precision: str) -> dict[str, str]:
-    """Return what the file says about itself as JSON texts: format, kind, columns with unit and range, memory, gate."""
+    """Return what the file says about itself as JSON texts: format, kind, columns with unit and range, memory."""
     lower, upper = form.domain
 
     def columns(ports: tuple[Port, ...]) -> list[dict[str, Any]]:
@@ -307,9 +283,7 @@ def metadata(form: Form, precision: str) -> dict[str, str]:
                 "initial": form.recursion.initial.tolist(),
             },
         }
-    if form.gate is not None:
-        facts["gate"] = form.gate.plain()
-    return {f"hmor.{key}": json.dumps(value, allow_nan=False) for key, value in facts.items()}
+    return {f"hmor.{key}": json.dumps(value, allow_nan=False) for key, value in (facts | form.facts).items()}
 
 
 def onnx_model(form: Form, precision: str = "float64") -> Any:
@@ -320,8 +294,6 @@ def onnx_model(form: Form, precision: str = "float64") -> Any:
     graph = Graph(precision)
     if form.recursion is not None:
         graph.recursion(form.recursion, form)
-    elif form.gate is not None:
-        graph.gate(form.gate, form.inputs, form.step)
     else:
         graph.step(form.step, "u", "y")
     element = TensorProto.DOUBLE if precision == "float64" else TensorProto.FLOAT

@@ -35,6 +35,10 @@ class Nodes(Protocol):
         """Store an initializer and return its name."""
         ...
 
+    def flags(self, name: str, values: NDArray[Any]) -> str:
+        """Store an initializer of truth values and return its name."""
+        ...
+
     def node(self, operator: str, inputs: list[str], output: str, attributes: dict[str, Any] | None = None) -> str:
         """Append a node and return the name of its output."""
         ...

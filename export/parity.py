@@ -91,7 +91,7 @@ def _numpy(model: BundleModel, source: ReducedModel) -> Parity:
         n_u = len(source.inputs)
         return source.advance(X[:, :n_u], X[:, n_u:])[0]
 
-    return _compare(model, "numpy", tolerance_of(source.kind), rows, source.rollout)
+    return _compare(model, "numpy", tolerance_of(source.core.kind), rows, source.rollout)
 
 
 def _onnxruntime(model: BundleModel) -> Parity:

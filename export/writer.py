@@ -193,7 +193,7 @@ def _entry(form: Form, precision: str, error: float) -> dict[str, Any]:
         "memory": memory,
         "multiply_adds": form.cost,
         "skipped": [],
-    } | ({} if form.gate is None else {"gate": form.gate.plain()})
+    } | form.facts
 
 
 def _plain(values: Mapping[str, Any], what: str) -> dict[str, Any]:

@@ -51,6 +51,7 @@ from mor.reduced.cells import Trail as Trail
 from mor.reduced.ffnn import Ffnn as Ffnn
 from mor.reduced.fit_stops import fit_stops as fit_stops
 from mor.reduced.gate import Gate as Gate
+from mor.reduced.gate import GatedModel as GatedModel
 from mor.reduced.history import LowPassMemory as LowPassMemory
 from mor.reduced.history import MemorySpec as MemorySpec
 from mor.reduced.history import State as State

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mor.reduced.ffnn import Ffnn
-from mor.reduced.gate import Gate
 from rt_runtime.errors import ConfigError
 from training import levenberg
 from training.checkpoint import claim, load_state, save_state
@@ -80,7 +79,6 @@ def fit_ffnn(
     *,
     domain: tuple[ArrayLike, ArrayLike] | None = None,
     importance: ArrayLike | None = None,
-    gate: Gate | None = None,
     folder: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: bool = False,
@@ -89,8 +87,7 @@ def fit_ffnn(
 
     `valid` ranks the restarts (and stops adam early); without it the lm trainer ranks by its own noise estimate
     E_D / (N - gamma). `domain` = (lower, upper) of the inputs, scaled to [-1, 1]; default: the extent of `train`.
-    `importance` (n_out,) lets some outputs count less than others (1). `gate` makes the outputs vanish with one input;
-    then the network is fitted to, and judged by, the rows where the gate is open.
+    `importance` (n_out,) lets some outputs count less than others (1).
     `folder` takes checkpoints and logs (restart_<k>/metrics.csv, TensorBoard events); `resume=True` goes on with a fit
     that was interrupted there, to the same bits as if it never had been. The facts of the fit are in `Ffnn.origin`.
 
@@ -104,7 +101,7 @@ def fit_ffnn(
     config = config or FfnnConfig()
     if valid is None and config.trainer == "adam":
         raise ConfigError("valid of a fit with trainer 'adam' must be given: it decides when to stop.")
-    data = scale(train, valid, domain, importance, gate)
+    data = scale(train, valid, domain, importance)
     layout = data.layout(config.hidden, config.activation)
     if data.Y.size < layout.size:
         warnings.warn(

@@ -208,6 +208,6 @@ def _assemble(recursion: Recursion, layout: Layout, theta: Array, limits: Limits
         layout.activation, skip, origin,
     )  # fmt: skip
     return MemoryModel.around(
-        step, history.signals, dt=history.dt, input_lags=history.input_lags, output_lags=history.lags,
-        bounds=limits.outputs, responses=n_y, operators=history.operators, gate=history.memory_gate,
+        history.behind_gate(step), history.signals, dt=history.dt, input_lags=history.input_lags,
+        output_lags=history.lags, bounds=limits.outputs, responses=n_y, operators=history.operators,
     )  # fmt: skip

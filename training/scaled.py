@@ -10,10 +10,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mor.data.dataset import Dataset
 from mor.data.ports import Port
 from mor.reduced.ffnn import Ffnn
-from mor.reduced.gate import Gate
 from rt_runtime.errors import ConfigError
 from training.network import Layout
 
@@ -48,10 +46,7 @@ class Samples(Protocol):
 
 @dataclass(frozen=True)
 class Scaled:
-    """Training and validation rows in [-1, 1] with the bounds that were mapped there.
-
-    Behind a `gate` they are the rows where it is open.
-    """
+    """Training and validation rows in [-1, 1] with the bounds that were mapped there."""
 
     X: Array
     Y: Array
@@ -61,7 +56,6 @@ class Scaled:
     outputs: tuple[Port, ...]
     domain: tuple[Array, Array]
     range: tuple[Array, Array]
-    gate: Gate | None = None
 
     def layout(self, hidden: tuple[int, ...], activation: str) -> Layout:
         """Return the layout of a network between these columns."""
@@ -72,8 +66,6 @@ class Scaled:
         digest = hashlib.sha256()
         for array in (self.X, self.Y, self.X_valid, self.Y_valid, *self.domain, *self.range):
             digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
-        if self.gate is not None:
-            digest.update(repr(self.gate).encode())
         return digest.hexdigest()
 
     def network(self, layout: Layout, theta: Array, origin: dict[str, object]) -> Ffnn:
@@ -81,7 +73,7 @@ class Scaled:
         weights, biases = layout.unpack(theta)
         return Ffnn(
             tuple(weights), tuple(biases), self.inputs, self.outputs, self.domain, self.range, layout.activation,
-            origin=origin, gate=self.gate,
+            origin=origin,
         )  # fmt: skip
 
 
@@ -96,12 +88,10 @@ def scale(
     valid: Samples | None,
     domain: tuple[ArrayLike, ArrayLike] | None = None,
     importance: ArrayLike | None = None,
-    gate: Gate | None = None,
 ) -> Scaled:
     """Check both sets and scale them; `domain` = (lower, upper) of the inputs, the extent of `train` when None.
 
     An output of `importance` c < 1 spans only [-c, c], so that its errors count c^2 times as much as those of others.
-    Behind a `gate` only the rows where it is open are kept.
     """
     _check(train, valid)
     X = np.asarray(train.X, np.float64)
@@ -111,12 +101,7 @@ def scale(
             f"domain of a fit must be lower and upper bounds (lower < upper) of {X.shape[1]} inputs, "
             f"got {np.asarray(lower).tolist()} and {np.asarray(upper).tolist()}."
         )
-    if gate is not None:
-        gate.check(train.inputs, upper)
-        train = _open(train, gate, "training data", X.shape[1] + 2)
-        valid = None if valid is None else _open(valid, gate, "validation data", 1)
-        _check(train, valid)
-    X, Y = np.asarray(train.X, np.float64), np.asarray(train.Y, np.float64)
+    Y = np.asarray(train.Y, np.float64)
     _warn(X, None if valid is None else np.asarray(valid.X, np.float64))
     low, high = Y.min(axis=0), Y.max(axis=0)
     if importance is not None:
@@ -127,14 +112,8 @@ def scale(
     Y_valid = np.empty((0, Y.shape[1])) if valid is None else np.asarray(valid.Y, np.float64)
     return Scaled(
         to_unit(X, lower, upper), to_unit(Y, low, high), to_unit(X_valid, lower, upper), to_unit(Y_valid, low, high),
-        tuple(train.inputs), tuple(train.outputs), (lower, upper), (low, high), gate,
+        tuple(train.inputs), tuple(train.outputs), (lower, upper), (low, high),
     )  # fmt: skip
-
-
-def _open(data: Samples, gate: Gate, what: str, least: int) -> Dataset:
-    X = np.asarray(data.X, np.float64)
-    rows = gate.open_rows(X, data.inputs, what, least)
-    return Dataset(X[rows], np.asarray(data.Y, np.float64)[rows], data.inputs, data.outputs)
 
 
 def _check(train: Samples, valid: Samples | None) -> None:

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from mor.data.dataset import Dataset
 from mor.reduced.ffnn import Ffnn
-from mor.reduced.gate import Gate
 from mor.reduced.history import MemorySpec
 from mor.reduced.memory import MemoryModel
 from mor.reduced.ranges import free_run_error
@@ -34,15 +33,14 @@ def select_ffnn(
     activations: Sequence[str] = ("tanh",),
     seeds: Sequence[int] = (0,),
     domain: tuple[ArrayLike, ArrayLike] | None = None,
-    gate: Gate | None = None,
     folder: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: bool = False,
 ) -> Selection[Ffnn]:
     """Fit every combination of hidden sizes, activations and seeds; the smallest validation error wins.
 
-    The error is the mean squared error of outputs scaled to [-1, 1]. All else is taken from `config`; `gate` as in
-    `fit_ffnn`; `folder` gets one subfolder a candidate.
+    The error is the mean squared error of outputs scaled to [-1, 1]. All else is taken from `config`; `folder`
+    gets one subfolder a candidate.
 
     Parameters
     ----------
@@ -69,7 +67,7 @@ def select_ffnn(
             if folder is not None:
                 place = Path(folder) / f"{layers}_{candidate.activation}_{candidate.seed}"
             began = time.perf_counter()
-            model = fit_ffnn(train, valid, candidate, domain=domain, gate=gate, folder=place, resume=resume)
+            model = fit_ffnn(train, valid, candidate, domain=domain, folder=place, resume=resume)
             models.append(model)
             table.append(
                 {

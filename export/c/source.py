@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from export.c.gate import c_gate, gate_comment
 from export.c.gru import GRU, c_gru
 from export.c.kernel import KERNEL, kernel_map
 from export.c.operators import c_operators
 from export.c.quantile import c_quantile
 from export.c.text import CType, comment_text, int_array
-from export.forms import Dense, Form, Gru, Kernel, Polynomial, Recursion, Tree
+from export.forms import Dense, Form, Gated, Gru, Kernel, Polynomial, Recursion, Step, Tree
 from export.onnx_operators import TINY
 from mor.data.ports import Port
-from mor.reduced.gate import Gate
 
 DENSE = """\
 /* h_0 = x, h_l = a(weights_l h_{l-1} + biases_l), y = weights_L h_{L-1} + biases_L + skip x (where there is a skip);
@@ -35,13 +35,7 @@ def c_header(form: Form, precision: str) -> str:
         f" *   u[{i}]  {_port(p)}, fitted on [{a:.9g}, {b:.9g}]"
         for i, (p, a, b) in enumerate(zip(form.inputs, lower, top, strict=False))
     )
-    outputs = "\n".join(f" *   y[{i}]  {_port(p)}" for i, p in enumerate(form.outputs))
-    if form.gate is not None:
-        who = "The outputs" if form.gate.outputs is None else comment_text(", ".join(form.gate.outputs))
-        outputs += (
-            f"\n *\n * {who} vanish with {comment_text(form.gate.input)}: below {form.gate.span:.9g} they fade "
-            f"linearly to zero{f' at {form.gate.closed:.9g}' if form.gate.closed else ''}, and stay there."
-        )
+    outputs = "\n".join(f" *   y[{i}]  {_port(p)}" for i, p in enumerate(form.outputs)) + gate_comment(form)
     memory = (
         "Without memory: state is not used and may be a null pointer."
         if form.recursion is None
@@ -91,17 +85,7 @@ int {name}_outside(const {t.name} *u);
 def c_source(form: Form, precision: str) -> str:
     """Return the source: constant tables, the map, and step, reset and outside."""
     t = CType(precision)
-    if isinstance(form.step, Dense):
-        equation, (tables, body) = DENSE, _dense(form.step, t)
-    elif isinstance(form.step, Gru):
-        equation, (tables, body) = GRU, c_gru(form.step, t)
-    elif isinstance(form.step, Kernel):
-        tables, body = _polynomial(form.step.trend, t)
-        more, kernel = kernel_map(form.step, t)
-        equation, tables = KERNEL, tables + more
-        body = body.replace("static void map(", "static void trend(") + "\n\n" + kernel
-    else:
-        equation, (tables, body) = POLYNOMIAL, _polynomial(form.step, t)
+    equation, tables, body = _map(form.step, t)
     tables += [t.array("input_lower", form.domain[0][: len(form.inputs)])]
     tables += [t.array("input_upper", form.domain[1][: len(form.inputs)])]
     if form.recursion is not None:
@@ -118,6 +102,22 @@ def c_source(form: Form, precision: str) -> str:
             body += "\n\n" + c_operators(form.recursion.front, t)
     parts = [f'{equation}\n#include "{form.name}.h"\n\n#include <math.h>', *tables, body, _functions(form, t)]
     return "\n\n".join(parts) + "\n"
+
+
+def _map(step: Step, t: CType) -> tuple[str, list[str], str]:
+    """Return the equation as a comment, the tables and the function `map`."""
+    if isinstance(step, Gated):
+        equation, tables, inner = _map(step.map, t)
+        return equation, tables, c_gate(step, t, inner)
+    if isinstance(step, Dense):
+        return DENSE, *_dense(step, t)
+    if isinstance(step, Gru):
+        return GRU, *c_gru(step, t)
+    if isinstance(step, Kernel):
+        tables, trend = _polynomial(step.trend, t)
+        more, kernel = kernel_map(step, t)
+        return KERNEL, tables + more, trend.replace("static void map(", "static void trend(") + "\n\n" + kernel
+    return POLYNOMIAL, *_polynomial(step, t)
 
 
 def _port(port: Port) -> str:
@@ -270,36 +270,6 @@ def _walk(tree: Tree) -> tuple[np.ndarray, np.ndarray]:
     return np.array(rows), np.concatenate(numbers)
 
 
-def _share(gate: Gate, x: str, t: CType) -> str:
-    beyond = f"({x} - {t.literal(gate.closed)})" if gate.closed else x
-    return f"clip({beyond} / {t.literal(gate.width)}, {t.literal(0.0)}, {t.literal(1.0)})"
-
-
-def _memory_gate(gate: Gate, form: Form, t: CType) -> tuple[str, str]:
-    """Return the lines of a model with memory that take the share of a gate, and that let outputs vanish with it."""
-    assert form.recursion is not None
-    gated = [int(i) for i in np.flatnonzero(gate.gated(form.recursion.outputs))]
-    taken = _share(gate, f"x[{gate.column(form.regressors)}]", t)
-    return f"    c = {taken};\n", "".join(f"    z[{i}] *= c;\n" for i in gated)
-
-
-def _gate(gate: Gate, form: Form, t: CType) -> str:
-    """Return the lines that ask the map with one input raised to the span, and let the outputs vanish with it."""
-    j, span = gate.column(form.inputs), t.literal(gate.span)
-    return f"""\
-    const {t.name} c = {_share(gate, f"u[{j}]", t)};
-    {t.name} x[{len(form.inputs)}];
-    int i;
-    for (i = 0; i < {len(form.inputs)}; ++i)
-        x[i] = u[i];
-    if (u[{j}] < {span})
-        x[{j}] = {span};
-    map(x, y);
-    for (i = 0; i < {len(form.outputs)}; ++i)
-        y[i] *= c;
-"""
-
-
 def _functions(form: Form, t: CType) -> str:
     name, n_in = form.name, len(form.inputs)
     outside = f"""\
@@ -319,9 +289,8 @@ static {t.name} clip({t.name} value, {t.name} lower, {t.name} upper)
 
 """
     if form.recursion is None:
-        body = "    map(u, y);\n" if form.gate is None else _gate(form.gate, form, t)
         return f"""\
-{"" if form.gate is None else clip}void {name}_reset({t.name} *state)
+void {name}_reset({t.name} *state)
 {{
     (void)state;
 }}
@@ -329,7 +298,8 @@ static {t.name} clip({t.name} value, {t.name} lower, {t.name} upper)
 void {name}_step(const {t.name} *u, {t.name} *state, {t.name} *y)
 {{
     (void)state;
-{body}}}
+    map(u, y);
+}}
 
 {outside}"""
     return f"{clip}{_recursion(form, form.recursion, t)}\n\n{outside}"
@@ -342,7 +312,7 @@ def _recursion(form: Form, r: Recursion, t: CType) -> str:
     n_phi = len(r.front.features)
     first_z = n_in + past_u + n_phi
     lines = [
-        f"    {t.name} x[{n_x}], inside[{n_x}], z[{n_z}]{', c' if form.gate else ''};",
+        f"    {t.name} x[{n_x}], inside[{n_x}], z[{n_z}];",
         "    int i;",
         f"    for (i = 0; i < {n_in}; ++i) {{",
         "        x[i] = u[i];",
@@ -360,14 +330,11 @@ def _recursion(form: Form, r: Recursion, t: CType) -> str:
             f"    for (i = {n_in}; i < {n_x}; ++i)",
             "        inside[i] = clip(x[i], domain_lower[i], domain_upper[i]);",
         ]
-    share, fade = ("", "") if form.gate is None else _memory_gate(form.gate, form, t)
-    lines += [share.rstrip("\n")] if share else []
     lines.append("    map(inside, z);")
     if r.slope is not None:
         terms = " + ".join(f"slope[i][{j}] * (x[{j}] - inside[{j}])" for j in range(n_in))
         lines += [f"    for (i = 0; i < {n_z}; ++i)", f"        z[i] += {terms};"]
     lines += [f"    for (i = 0; i < {n_z}; ++i)", "        z[i] = clip(z[i], bounds_lower[i], bounds_upper[i]);"]
-    lines += fade.splitlines()
     if past_u:
         lines += _shift(0, past_u, n_in, "u")
     if past_z:

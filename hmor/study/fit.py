@@ -107,6 +107,10 @@ def fit(
             train, valid, history, config, domain=domain, folder=folder, resume=resume, progress=progress
         )
         return remembering, []
+
+    def opened(rows: Dataset) -> Dataset:
+        return rows if section.gate is None else section.gate.open(rows)
+
     if not isinstance(settings, FfnnSettings):
         from mor import fit_glam, fit_kriging, fit_pce, fit_pck, fit_spce
 
@@ -119,9 +123,12 @@ def fit(
             emulator: Any = fit_glam if section.kind == "glam" else fit_spce
             return emulator(_joined(train, valid), space, **settings.arguments()), []
         function: Any = {"pce": fit_pce, "kriging": fit_kriging, "pck": fit_pck}[section.kind]
-        return function(_joined(train, valid), space, gate=section.gate, **settings.arguments()), []
-    return _network(settings, train, valid, domain=domain, gate=section.gate, folder=folder, resume=resume,
-                    progress=progress)  # fmt: skip
+        found, table = function(opened(_joined(train, valid)), space, **settings.arguments()), Table()
+    else:
+        found, table = _network(
+            settings, opened(train), opened(valid), domain=domain, folder=folder, resume=resume, progress=progress
+        )
+    return found if section.gate is None else section.gate.around(found), table
 
 
 def _network(settings: FfnnSettings, train: Dataset, valid: Dataset, **options: Any) -> tuple[ReducedModel, Table]:

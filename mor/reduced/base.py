@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mor.data.ports import Port, as_ports
-from mor.reduced.gate import Gate
 from rt_runtime.errors import ConfigError
 from rt_runtime.files import reading, write_file
 from rt_runtime.summary import Summarised, Summary
@@ -34,6 +33,7 @@ Header = Mapping[str, Any]
 
 FORMAT = 1
 _KINDS: dict[str, type[ReducedModel]] = {}
+_WRAPPERS: dict[str, type[ReducedModel]] = {}  # by the key they add to a header
 
 
 def frozen(values: ArrayLike, dtype: type = np.float64) -> NDArray[Any]:
@@ -62,16 +62,14 @@ class ReducedModel(Summarised, ABC):
 
     `inputs` and `outputs` name the columns of x and y with their units; `domain` = (lower, upper) bounds each input
     as far as the model was fitted (infinite where unbounded). Outside of it the model still answers; `outside` says so.
-    Behind a `gate` outputs vanish with one input; `_predict` and `_jacobian` are those without it.
-
     A model with memory has `states`, and `dt` where its step matters; rows given to it are instants of one run.
     """
 
     kind: ClassVar[str]
+    wraps: ClassVar[str]
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     domain: tuple[Array, Array]
-    gate: Gate | None = None
     dt: float | None = None
     states: tuple[Port, ...] = ()
 
@@ -79,6 +77,8 @@ class ReducedModel(Summarised, ABC):
         super().__init_subclass__()
         if "kind" in cls.__dict__:
             _KINDS[cls.kind] = cls
+        if "wraps" in cls.__dict__:
+            _WRAPPERS[cls.wraps] = cls
 
     # What a kind must give
 
@@ -123,11 +123,20 @@ class ReducedModel(Summarised, ABC):
                 f"X of {type(self).__name__}.predict must have {len(self.inputs)} columns "
                 f"({', '.join(p.name for p in self.inputs)}), got shape {np.shape(X)}."
             )
-        return self._behind_gate(rows)
+        return self._predict(rows)
 
     def rollout(self, u: ArrayLike) -> Array:
         """Run over the instants `u` (n_steps, n_in) from rest -> (n_steps, n_out); without memory this is `predict`."""
         return self.predict(u)
+
+    def start(self) -> Array:
+        """Return the state at the start of a run, free to be moved on."""
+        return np.empty(0)
+
+    @property
+    def state_domain(self) -> tuple[Array, Array]:
+        """Bounds (lower, upper) of the states."""
+        return np.empty(0), np.empty(0)
 
     @property
     def every_output(self) -> tuple[Port, ...]:
@@ -138,17 +147,17 @@ class ReducedModel(Summarised, ABC):
         """Run over `u` as `rollout` does and return all of `every_output`."""
         return self.rollout(u)
 
+    def one_step(self, u: ArrayLike, measured: ArrayLike, *, names: Sequence[str] | None = None) -> Array:
+        """Predict each step of a run from its true past `measured`: (n_steps, n) of the outputs `names` (all of them).
+
+        Without memory there is no past.
+        """
+        own = [p.name for p in self.outputs]
+        return self.predict(u)[:, [own.index(name) for name in names or own]]
+
     def advance(self, u: ArrayLike, state: ArrayLike) -> tuple[Array, Array]:
         """Take one step from each of several states -> y (n, n_out), next state (n, n_state); here there is none."""
         return self.predict(u), np.asarray(state, dtype=np.float64)
-
-    def _behind_gate(self, rows: Array) -> Array:
-        """Evaluate checked rows (n, n_in) with the gate, if any."""
-        if self.gate is None:
-            return self._predict(rows)
-        share, inside = self.gate.share(rows, self.inputs), self.gate.raised(rows, self.inputs)
-        y: Array = self._predict(inside) * share[:, None]
-        return y
 
     def jacobian(self, x: ArrayLike) -> Array:
         """Return dy/dx (n_out, n_in) at one point `x` (n_in,), in physical units."""
@@ -158,19 +167,29 @@ class ReducedModel(Summarised, ABC):
                 f"x of {type(self).__name__}.jacobian must be one point of {len(self.inputs)} inputs "
                 f"({', '.join(p.name for p in self.inputs)}), got shape {point.shape}."
             )
-        return self._slope_behind_gate(point)
+        return self._jacobian(point)
 
-    def _slope_behind_gate(self, point: Array) -> Array:
-        """Differentiate at one checked point (n_in,) with the gate, if any."""
-        if self.gate is None:
-            return self._jacobian(point)
-        inside = self.gate.raised(point[None, :], self.inputs)
-        return self.gate.slope(point, self.inputs, self._predict(inside)[0], self._jacobian(inside[0]))
+    # What a model around another one changes
 
     @property
-    def gate_cost(self) -> int:
-        """Multiply-adds of the gate: one for its share and one for each output that vanishes; 0 without one."""
-        return 0 if self.gate is None else 1 + int(self.gate.gated(self.outputs).sum())
+    def core(self) -> ReducedModel:
+        """The model without anything around it."""
+        return self
+
+    def with_map(self, change: Callable[[ReducedModel], ReducedModel]) -> ReducedModel:
+        """Return the model with `change` of its map: of itself, or with memory of its one-step map."""
+        return change(self)
+
+    def kinks(self) -> dict[str, Array]:
+        """Return values of inputs around which the map is not smooth, by name, for tests to pass through."""
+        return {}
+
+    def check_step(self, bounds: tuple[Array, Array], slope: Array | None) -> None:
+        """Refuse the bounds (lower, upper) and the slope of a model with memory that this one-step map cannot bear."""
+
+    def facts(self) -> dict[str, Any]:
+        """Return what stands around the model as plain values by key, for descriptions and exported files."""
+        return {}
 
     def outside(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Tell for each row of `X` (n, n_in) whether it leaves the domain (a NaN does)."""
@@ -185,15 +204,15 @@ class ReducedModel(Summarised, ABC):
         return ~inside
 
     def header(self) -> dict[str, Any]:
-        """Return what is not arrays, ready for JSON: kind, inputs and outputs as [name, unit], the gate if any."""
+        """Return what is not arrays, ready for JSON: kind, inputs and outputs as [name, unit]."""
         return {
             "kind": self.kind,
             "inputs": [[p.name, p.unit] for p in self.inputs],
             "outputs": [[p.name, p.unit] for p in self.outputs],
-        } | ({} if self.gate is None else {"gate": self.gate.plain()})
+        }
 
     def describe(self) -> dict[str, Any]:
-        """Return a summary of plain values, ready for JSON: ports, domain (None where unbounded), gate, cost, bytes."""
+        """Return a summary of plain values, ready for JSON: ports, domain (None where unbounded), cost, bytes."""
         lower, upper = self.domain
 
         def bounds(low: float, high: float) -> list[float | None]:
@@ -206,10 +225,9 @@ class ReducedModel(Summarised, ABC):
                 for p, a, b in zip(self.inputs, lower, upper, strict=True)
             ],
             "outputs": [{"name": p.name, "unit": p.unit} for p in self.outputs],
-            "gate": None if self.gate is None else self.gate.plain(),
             "multiply_adds": self.cost,
             "bytes": int(sum(a.nbytes for a in self.arrays().values())),
-        }
+        } | self.facts()
 
     def _summary(self) -> Summary:
         lower, upper = self.domain
@@ -219,8 +237,8 @@ class ReducedModel(Summarised, ABC):
         rows += [(p.name, "output", p.unit, "", "") for p in self.outputs]
         size = sum(a.nbytes for a in self.arrays().values())
         title = f"{type(self).__name__}, {self.cost} multiply-adds, {size} bytes"
-        gate = [] if self.gate is None else [f"gate on '{self.gate.input}'"]
-        return Summary(title, ("port", "role", "unit", "lower", "upper"), rows, gate)
+        around = [f"{key}: {json.dumps(said)}" for key, said in self.facts().items()]
+        return Summary(title, ("port", "role", "unit", "lower", "upper"), rows, around)
 
     def plot(self, data: Dataset) -> Figure:
         """Draw the model beside `data`: predicted over measured, or the free run of the first run with memory."""
@@ -259,6 +277,9 @@ class ReducedModel(Summarised, ABC):
 
 def rebuild(arrays: Arrays, header: Header) -> ReducedModel:
     """Rebuild a model of any kind from its `arrays()` and `header()`."""
+    for key, wrapper in _WRAPPERS.items():
+        if key in header:
+            return wrapper.from_arrays(arrays, header)
     kind = header.get("kind")
     if kind not in _KINDS:
         raise ConfigError(f"Kind of a reduced model must be one of {', '.join(sorted(_KINDS))}, got {kind!r}.")
@@ -268,8 +289,3 @@ def rebuild(arrays: Arrays, header: Header) -> ReducedModel:
 def header_ports(header: Header, side: str) -> tuple[Port, ...]:
     """Read the ports of `side` ("inputs", "outputs", ...) of a header."""
     return as_ports([Port(name, unit) for name, unit in header[side]], side)
-
-
-def header_gate(header: Header) -> Gate | None:
-    """Read the gate of a header, None where there is none."""
-    return Gate(**header["gate"]) if "gate" in header else None

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor.data.ports import Port, as_ports
-from mor.reduced.base import Array, Arrays, Header, ReducedModel, as_domain, frozen, header_gate, header_ports
-from mor.reduced.gate import Gate, gated_kernel
+from mor.reduced.base import Array, Arrays, Header, ReducedModel, as_domain, frozen, header_ports
 from rt_runtime.errors import ConfigError
 
 _CHUNK = 4096  # rows that pass through the layers together, so that they stay in the cache
@@ -47,7 +46,6 @@ class Ffnn(ReducedModel):
     with (lower, upper) = `domain` of the inputs, (low, high) = `range` of the outputs, a = `activation` and S = `skip`,
     a direct linear path that is zero in an ordinary network (None) and lets a one-step map hold a linear recursion.
     `origin` says how the network came to be: plain values such as trainer, seed and effective number of parameters.
-    Behind a `gate` these are the equations of its f.
 
     Parameters
     ----------
@@ -65,7 +63,6 @@ class Ffnn(ReducedModel):
     activation: str = "tanh"
     skip: Array | None = None
     origin: Mapping[str, Any] = field(default_factory=dict)
-    gate: Gate | None = None
 
     def __post_init__(self) -> None:
         hold = object.__setattr__
@@ -117,8 +114,6 @@ class Ffnn(ReducedModel):
                     )
         if not all(np.all(np.isfinite(a)) for a in (*self.weights, *self.biases)):
             raise ConfigError("Weights and biases of a network must be finite, got NaN or infinity.")
-        if self.gate is not None:
-            self.gate.check(self.inputs, self.domain[1])
 
     @cached_property
     def folded(self) -> tuple[tuple[Array, ...], tuple[Array, ...], Array | None]:
@@ -179,7 +174,7 @@ class Ffnn(ReducedModel):
     def cost(self) -> int:
         """Multiply-adds of one evaluation, one for each activation."""
         layers = sum(W.size + b.size for W, b in zip(self.weights, self.biases, strict=True))
-        return layers + (0 if self.skip is None else self.skip.size) + self.gate_cost
+        return layers + (0 if self.skip is None else self.skip.size)
 
     @property
     def n_parameters(self) -> int:
@@ -211,7 +206,6 @@ class Ffnn(ReducedModel):
             activation=header["activation"],
             skip=arrays.get("skip"),
             origin=header["origin"],
-            gate=header_gate(header),
         )
 
     def describe(self) -> dict[str, Any]:
@@ -232,8 +226,7 @@ class Ffnn(ReducedModel):
         code = list(ACTIVATIONS).index(self.activation)
         sizes = np.array([code, len(self.inputs), *(b.size for b in biases)], dtype=np.int64)
         direct = np.zeros((0, 0)) if skip is None else np.array(skip)
-        plain = _evaluate(), (flat, sizes, direct, np.zeros((2, int(sizes[1:].max()))))
-        return plain if self.gate is None else gated_kernel(self.gate, self.inputs, plain)
+        return _evaluate(), (flat, sizes, direct, np.zeros((2, int(sizes[1:].max()))))
 
 
 @cache

@@ -1,37 +1,42 @@
-"""A gate: outputs of a reduced model vanish with one of its inputs, exactly."""
+"""A gate around a reduced model: outputs vanish with one of its inputs, exactly."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from functools import cache, cached_property
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mor.data.dataset import Dataset
 from mor.data.ports import Port
+from mor.reduced.base import Array, Arrays, Header, ReducedModel, frozen, rebuild
 from rt_runtime.errors import ConfigError
 
-Array = NDArray[np.float64]
+_STEPS = 21  # from a closed gate to an open one, both edges included
 
 
 @dataclass(frozen=True)
 class Gate:
-    """How the outputs y of a reduced model f vanish with one of its inputs:
+    """How outputs vanish with the input u_j named `input`: they are multiplied by the share
 
-        y = c f(u with u_j raised to span),   c = clip((u_j - closed) / (span - closed), 0, 1)
+        c = clip((u_j - closed) / (span - closed), 0, 1)
 
-    with u_j the input named `input`, `span` and `closed` (0 as a rule) in its unit. Without that input (u_j <= closed)
-    there is exactly no output, from there to `span` it fades in linearly, above it y = f(u). f is never asked below
-    `span`, where it was not fitted. A nan stays one.
+    with `span` and `closed` (0 as a rule) in its unit. Up to `closed` there is exactly no output, from there to `span`
+    it fades in linearly, above it the model is as it was. A nan stays one.
 
-    In a model with memory (`MemoryModel`) only `outputs` vanish, and what it remembers beside them does not:
+    Fit a model to the rows where the gate is open and put the gate around it:
 
-        y = c clip(f(clip(x, domain)), bounds) for `outputs`,   c = clip((x_j - closed) / (span - closed), 0, 1)
+        model = gate.around(fit_pce(gate.open(data), space))
 
-    with x_j one of its regressors, such as V_rw_lag1. Nothing is raised there: x_j runs through that range on its own.
-    A `MemorySpec` names the signal or state itself ("V_rw") and leaves `outputs` to its own.
+    Parameters
+    ----------
+    input
+        Name of the input. A `MemorySpec` names a signal or state of the model ("V_rw") and fits the model behind it.
+    outputs
+        Those that vanish; None for all.
     """
 
     input: str
@@ -49,6 +54,23 @@ class Gate:
         if self.outputs is not None:
             object.__setattr__(self, "outputs", tuple(self.outputs))
 
+    def around(self, model: ReducedModel) -> ReducedModel:
+        """Return `model` behind the gate; of a model with memory it stands around the one-step map."""
+        return model.with_map(lambda inner: GatedModel(inner, self))
+
+    def open(self, data: Dataset) -> Dataset:
+        """Return the rows of `data` where the gate is open: what a model behind it is fitted to.
+
+        A nan is no row to leave out silently: it counts as open, for the checks of a fit to find.
+        """
+        free = ~(data.X[:, self.column(data.inputs)] < self.span)
+        if not free.any():
+            raise ConfigError(
+                f"Data behind a gate must have rows with {self.input} of {self.span:g} or more, where it is open, "
+                f"got none of {len(data)}; sample more or choose a smaller span."
+            )
+        return data.take(free)
+
     def column(self, inputs: Sequence[Port]) -> int:
         """Return which of `inputs` the gate looks at."""
         names = [port.name for port in inputs]
@@ -56,51 +78,9 @@ class Gate:
             raise ConfigError(f"input of a gate must be one of {', '.join(names)}, got '{self.input}'.")
         return names.index(self.input)
 
-    def check(self, inputs: Sequence[Port], upper: Array) -> None:
-        """Refuse a gate of a static model that names outputs, looks at none of `inputs`, or never opens below their
-        upper bounds (n_in,)."""
-        if self.outputs is not None:
-            raise ConfigError(
-                f"outputs of a gate must be left out for a model without memory, got {', '.join(self.outputs)}; "
-                "all of its outputs vanish."
-            )
-        self._check_span(inputs, upper)
-
-    def check_memory(
-        self, inputs: Sequence[Port], upper: Array, outputs: Sequence[Port], bounds: tuple[Array, Array]
-    ) -> None:
-        """Refuse a gate that does not fit the regressors `inputs` (upper bounds `upper`) and the outputs with their
-        bounds (lower, upper) of a model with memory."""
-        self._check_span(inputs, upper)
-        names = [port.name for port in outputs]
-        if not self.outputs or not set(self.outputs) <= set(names):
-            raise ConfigError(f"outputs of a gate must be some of {', '.join(names)}, got {self.outputs!r}.")
-        for name, low, high in zip(names, *bounds, strict=True):
-            if name in self.outputs and not low <= 0.0 <= high:
-                raise ConfigError(f"Bounds of '{name}' behind a gate must contain 0, got [{low:g}, {high:g}].")
-
-    def numbers(self, inputs: Sequence[Port]) -> Array:
-        """Return the gate for a compiled loop: which of `inputs` it looks at, closed and span."""
-        return np.array([self.column(inputs), self.closed, self.span])
-
-    def gated(self, outputs: Sequence[Port]) -> NDArray[np.bool_]:
+    def vanishing(self, outputs: Sequence[Port]) -> NDArray[np.bool_]:
         """Tell which of `outputs` vanish."""
         return np.array([self.outputs is None or port.name in self.outputs for port in outputs])
-
-    def _check_span(self, inputs: Sequence[Port], upper: Array) -> None:
-        top = upper[self.column(inputs)]
-        if self.span > top:
-            raise ConfigError(
-                f"span of a gate must be at most the upper bound {top:g} of its input '{self.input}', "
-                f"got {self.span:g}."
-            )
-
-    def raised(self, X: Array, inputs: Sequence[Port]) -> Array:
-        """Return rows X (n, n_in) with u_j raised to span: what f is asked."""
-        rows = X.copy()
-        j = self.column(inputs)
-        np.maximum(X[:, j], self.span, out=rows[:, j])
-        return rows
 
     def share(self, X: Array, inputs: Sequence[Port]) -> Array:
         """Return c (n,) of rows X (n, n_in)."""
@@ -112,43 +92,177 @@ class Gate:
         """How far it is from closed to open, span - closed."""
         return self.span - self.closed
 
-    def slope(self, x: Array, inputs: Sequence[Port], f: Array, slope: Array) -> Array:
-        """Return dy/dx (n_out, n_in) at one point x (n_in,) from f (n_out,) and its `slope` (n_out, n_in) there.
-
-        On the edges it is the slope outside: zero where the gate is closed, that of f where it is open.
-        """
-        j = self.column(inputs)
-        out: Array = slope * self.share(x[None, :], inputs)
-        if x[j] < self.span:
-            out[:, j] = f / self.width if x[j] > self.closed else 0.0
-        return out
-
-    def open_rows(self, X: Array, inputs: Sequence[Port], what: str, least: int) -> NDArray[np.bool_]:
-        """Tell which rows of X (n, n_in) the model is free to fit: those with c = 1, at least `least` of them.
-
-        A nan is no row to leave out silently: it counts as open, for the checks of the data to find.
-        """
-        free: NDArray[np.bool_] = ~(X[:, self.column(inputs)] < self.span)
-        if np.count_nonzero(free) < least:
-            raise ConfigError(
-                f"{what} must have at least {least} rows with {self.input} of {self.span:g} or more, where its gate is "
-                f"open, got {np.count_nonzero(free)} of {len(X)}; sample more or choose a smaller span."
-            )
-        return free
-
     def plain(self) -> dict[str, Any]:
-        """Return input, span, closed (where not 0) and (with memory) outputs as plain values, ready for JSON."""
+        """Return input, span, closed (where not 0) and outputs (where named) as plain values, ready for JSON."""
         later = {} if self.closed == 0.0 else {"closed": self.closed}
         named = {} if self.outputs is None else {"outputs": list(self.outputs)}
         return {"input": self.input, "span": self.span} | later | named
 
 
-def gated_kernel(
-    gate: Gate, inputs: Sequence[Port], kernel: tuple[Callable[..., None], tuple[NDArray[Any], ...]]
-) -> tuple[Callable[..., None], tuple[NDArray[Any], ...]]:
-    """Return the compiled `evaluate` and its parameters (see ReducedModel.kernel) behind a gate."""
-    evaluate, parameters = kernel
-    return _behind(evaluate), (*parameters, np.empty(len(inputs)), gate.numbers(inputs))
+def gate_numbers(gate: Gate | None, inputs: Sequence[Port], outputs: Sequence[Port]) -> tuple[Array, NDArray[np.bool_]]:
+    """Return a gate for a compiled loop: (which of `inputs` it looks at, closed, span), which of `outputs` vanish."""
+    if gate is None:
+        return np.array([0.0, 0.0, 1.0]), np.zeros(len(outputs), dtype=np.bool_)
+    return np.array([gate.column(inputs), gate.closed, gate.span]), gate.vanishing(outputs)
+
+
+@dataclass(frozen=True, eq=False)
+class GatedModel(ReducedModel):
+    """A reduced model f behind a gate on its input u_j:
+
+        y = c f(u with u_j raised to floor) for the outputs that vanish,   f(...) for the others
+
+    with the share c of the `gate`. Where all outputs vanish, `floor` is its span: f is never asked below, where it was
+    not fitted. Where others go on, f is asked as it is, from the lower end of its domain on.
+
+    Parameters
+    ----------
+    model
+        f.
+    bounds
+        (lower, upper) of f in front of the gate; None for none. Models with memory of version 0.1 have them.
+    """
+
+    kind: ClassVar[str] = "gated"
+    wraps: ClassVar[str] = "gate"
+    model: ReducedModel
+    gate: Gate
+    bounds: tuple[Array, Array] | None = None
+
+    def __post_init__(self) -> None:
+        if self.bounds is not None:
+            object.__setattr__(self, "bounds", tuple(frozen(b) for b in self.bounds))
+        top = self.model.domain[1][self.column]
+        if self.gate.span > top:
+            raise ConfigError(
+                f"span of a gate must be at most the upper bound {top:g} of its input '{self.gate.input}', "
+                f"got {self.gate.span:g}."
+            )
+        names = [port.name for port in self.model.outputs]
+        if self.gate.outputs is not None and not (self.gate.outputs and set(self.gate.outputs) <= set(names)):
+            raise ConfigError(f"outputs of a gate must be some of {', '.join(names)}, got {self.gate.outputs!r}.")
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:  # type: ignore[override]
+        """Those of f."""
+        return self.model.inputs
+
+    @property
+    def outputs(self) -> tuple[Port, ...]:  # type: ignore[override]
+        """Those of f."""
+        return self.model.outputs
+
+    @cached_property
+    def domain(self) -> tuple[Array, Array]:  # type: ignore[override]
+        """That of f, and of u_j all from where the gate is closed."""
+        lower, upper = self.model.domain
+        down = lower.copy()
+        down[self.column] = min(lower[self.column], self.gate.closed)
+        return frozen(down), upper
+
+    @cached_property
+    def column(self) -> int:
+        """Which input j is."""
+        return self.gate.column(self.model.inputs)
+
+    @cached_property
+    def vanishing(self) -> NDArray[np.bool_]:
+        """Which outputs vanish (n_out,)."""
+        return self.gate.vanishing(self.model.outputs)
+
+    @property
+    def floor(self) -> float:
+        """What u_j is raised to before f is asked, -inf for nothing."""
+        if self.gate.outputs is None:
+            return self.gate.span
+        low = float(self.model.domain[0][self.column])
+        return low if low > self.gate.closed else -np.inf
+
+    @property
+    def core(self) -> ReducedModel:
+        """The model without anything around it."""
+        return self.model.core
+
+    def _raised(self, X: Array) -> Array:
+        rows = X.copy()
+        np.maximum(X[:, self.column], self.floor, out=rows[:, self.column])
+        return rows
+
+    def _bounded(self, y: Array) -> Array:
+        return y if self.bounds is None else np.clip(y, *self.bounds)
+
+    def _predict(self, X: Array) -> Array:
+        y = self._bounded(self.model._predict(self._raised(X)))
+        return np.where(self.vanishing, y * self.gate.share(X, self.inputs)[:, None], y)
+
+    def _jacobian(self, x: Array) -> Array:
+        """Apply the product rule; on the edges of the gate it is the slope outside."""
+        j, asked = self.column, self._raised(x[None, :])
+        free, slope = self.model._predict(asked)[0], self.model._jacobian(asked[0])
+        y = self._bounded(free)
+        slope[(y != free) & ~np.isnan(free)] = 0.0
+        if x[j] < self.floor:
+            slope[:, j] = 0.0
+        out: Array = np.where(self.vanishing[:, None], slope * self.gate.share(x[None, :], self.inputs), slope)
+        if self.gate.closed < x[j] < self.gate.span:
+            out[:, j] += np.where(self.vanishing, y / self.gate.width, 0.0)
+        return out
+
+    def kernel(self) -> tuple[Callable[..., None], tuple[NDArray[Any], ...]]:
+        """Return the compiled evaluation of f between its gate."""
+        evaluate, parameters = self.model.kernel()
+        numbers, vanishing = gate_numbers(self.gate, self.inputs, self.outputs)
+        n = len(self.outputs)
+        bounds = np.array([np.full(n, -np.inf), np.full(n, np.inf)] if self.bounds is None else self.bounds)
+        work = np.empty(len(self.inputs))
+        return _behind(evaluate), (*parameters, work, np.append(numbers, self.floor), vanishing, bounds)
+
+    @property
+    def cost(self) -> int:
+        """Multiply-adds: those of f, one for the share and one for each output that vanishes."""
+        return self.model.cost + 1 + int(self.vanishing.sum())
+
+    def kinks(self) -> dict[str, Array]:
+        """Return values of u_j from a closed gate to an open one."""
+        return self.model.kinks() | {self.gate.input: np.linspace(self.gate.closed, self.gate.span, _STEPS)}
+
+    def check_step(self, bounds: tuple[Array, Array], slope: Array | None) -> None:
+        """Refuse a gate around all outputs of a one-step map, states included, and one that bounds or slope undo."""
+        names = [port.name for port in self.outputs]
+        if self.gate.outputs is None:
+            raise ConfigError(f"outputs of a gate must be some of {', '.join(names)} in a model with memory, got None.")
+        for i in np.flatnonzero(self.vanishing):
+            if not bounds[0][i] <= 0.0 <= bounds[1][i]:
+                raise ConfigError(
+                    f"Bounds of '{names[i]}' behind a gate must contain 0, got [{bounds[0][i]:g}, {bounds[1][i]:g}]."
+                )
+            if slope is not None and slope[i].any():
+                raise ConfigError(f"slope of '{names[i]}' behind a gate must be 0 outside of the domain.")
+
+    def facts(self) -> dict[str, Any]:
+        """Return the gate beside what f says."""
+        return self.model.facts() | {"gate": self.gate.plain()}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of f."""
+        return self.model.arrays()
+
+    def header(self) -> dict[str, Any]:
+        """Return the header of f with the gate in it."""
+        bounds = {} if self.bounds is None else {"gate_bounds": [b.tolist() for b in self.bounds]}
+        return self.model.header() | {"gate": self.gate.plain()} | bounds
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, header: Header) -> Self:
+        """Rebuild f and the gate around it; a model with memory of version 0.1 had it around its bounded step."""
+        inner = rebuild(arrays, {key: value for key, value in header.items() if key not in ("gate", "gate_bounds")})
+        bounds: Any = arrays["bounds"] if inner.states else header.get("gate_bounds")
+        gate = Gate(**header["gate"])
+        return inner.with_map(lambda f: cls(f, gate, bounds))  # type: ignore[return-value]
+
+    def describe(self) -> dict[str, Any]:
+        """Return the summary of f, with the gate, the domain and the cost of both."""
+        return self.model.describe() | super().describe() | {"kind": self.core.kind}
 
 
 @cache
@@ -157,16 +271,22 @@ def _behind(evaluate: Callable[..., None]) -> Callable[..., None]:
 
     @njit
     def gated(x, y, parameters):  # type: ignore[no-untyped-def]
-        raised, j, closed, span = parameters[-2], int(parameters[-1][0]), parameters[-1][1], parameters[-1][2]
+        raised, vanishing, bounds = parameters[-4], parameters[-2], parameters[-1]
+        column, closed, span, floor = parameters[-3]
+        j = int(column)
         for i in range(x.size):
             raised[i] = x[i]
+        if x[j] < floor:
+            raised[j] = floor
         c = (x[j] - closed) / (span - closed)
-        if c < 1.0:  # neither branch for a nan, which stays one
-            raised[j], c = span, max(c, 0.0)
+        if c < 0.0:  # neither branch for a nan, which stays one
+            c = 0.0
         elif c > 1.0:
             c = 1.0
-        evaluate(raised, y, parameters[:-2])
+        evaluate(raised, y, parameters[:-4])
         for i in range(y.size):
-            y[i] *= c
+            y[i] = min(max(y[i], bounds[0, i]), bounds[1, i])
+            if vanishing[i]:
+                y[i] *= c
 
     return gated  # type: ignore[no-any-return]

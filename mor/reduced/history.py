@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mor.data.dataset import Dataset
 from mor.data.ports import Port, check_name
+from mor.reduced.base import ReducedModel
 from mor.reduced.front import Front
 from mor.reduced.gate import Gate
 from mor.reduced.memory import regressor_ports
@@ -174,6 +175,10 @@ class MemorySpec:
         seen = self.gate.input in [p.name for p in self.features]
         at = self.gate.input if seen else f"{self.gate.input}_lag1"
         return replace(self.gate, input=at, outputs=tuple(p.name for p in self.outputs))
+
+    def behind_gate(self, step: ReducedModel) -> ReducedModel:
+        """Return the one-step map behind the gate, if any."""
+        return step if self.memory_gate is None else self.memory_gate.around(step)
 
     @property
     def lags(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mor.data.ports import Port, as_ports
-from mor.reduced.base import Array, Arrays, Header, ReducedModel, frozen, header_gate, header_ports, rebuild
+from mor.reduced.base import Array, Arrays, Header, ReducedModel, frozen, header_ports, rebuild
 from mor.reduced.front import Front
-from mor.reduced.gate import Gate
 from mor.reduced.operators import Operator, operator_of
-from mor.reduced.recursion import gate_numbers, runner
+from mor.reduced.recursion import runner
 from rt_runtime.errors import ConfigError
 
 OUTSIDE = ("clip", "tangent", "trip")
@@ -66,9 +65,6 @@ class MemoryModel(ReducedModel):
     outside_rule
         What happens outside the domain of the signals: "clip" holds them at its edge, "tangent" goes on with the
         constant `slope` (n_z, n_u) from there, "trip" clips and asks the engine to trip.
-    gate
-        Outputs vanish with a regressor x_j: after their bounds they are multiplied by c = clip((x_j - closed) / (span -
-        closed), 0, 1); states of the memory are not touched.
     """
 
     kind: ClassVar[str] = "memory"
@@ -83,7 +79,6 @@ class MemoryModel(ReducedModel):
     operators: tuple[Operator, ...] = ()
     outside_rule: str = "clip"
     slope: Array | None = None
-    gate: Gate | None = None
 
     def __post_init__(self) -> None:
         hold = object.__setattr__
@@ -108,11 +103,6 @@ class MemoryModel(ReducedModel):
             raise ConfigError("dt of a model with memory must be given: its lags and relaxations depend on it.")
         if self.dt is not None and not (np.isfinite(self.dt) and self.dt > 0.0):
             raise ConfigError(f"dt of a model with memory must be positive, got {self.dt:g} s.")
-        if self.step.gate is not None:
-            raise ConfigError(
-                "Step of a model with memory must have no gate: what is remembered would vanish as well; give it to "
-                "the model itself."
-            )
         need = n_u * (1 + self.input_lags) + len(self.front.features) + n_z * self.output_lags
         if len(self.step.inputs) != need:
             raise ConfigError(
@@ -146,8 +136,7 @@ class MemoryModel(ReducedModel):
                 f"slope of a model with memory must have shape ({n_z}, {n_u}) and finite values with outside_rule "
                 "'tangent', and be None otherwise."
             )
-        if self.gate is not None:
-            self.gate.check_memory(self.step.inputs, self.step.domain[1], self.step.outputs, self.bounds)
+        self.step.check_step(self.bounds, self.slope)
 
     @classmethod
     def around(
@@ -163,7 +152,6 @@ class MemoryModel(ReducedModel):
         operators: Sequence[Operator] = (),
         outside_rule: str = "clip",
         slope: Array | None = None,
-        gate: Gate | None = None,
     ) -> Self:
         """Wrap a static model as one-step map that starts from rest (a state of zeros); the rest as in the class."""
         states = len(Front(tuple(operators), tuple(signals), dt).states)
@@ -171,7 +159,7 @@ class MemoryModel(ReducedModel):
         low, high = np.asarray(bounds[0], float), np.asarray(bounds[1], float)
         return cls(
             step, tuple(signals), (low, high), np.zeros(size), None if dt is None else float(dt), input_lags,
-            output_lags, responses, tuple(operators), outside_rule, slope, gate,
+            output_lags, responses, tuple(operators), outside_rule, slope,
         )  # fmt: skip
 
     @cached_property
@@ -231,14 +219,25 @@ class MemoryModel(ReducedModel):
     @property
     def cost(self) -> int:
         """Multiply-adds of one step; an operator counts as two."""
-        return self.step.cost + self.gate_cost + 2 * len(self.front.table)
+        return self.step.cost + 2 * len(self.front.table)
 
-    @property
-    def gate_cost(self) -> int:
-        """Multiply-adds of the gate."""
-        return 0 if self.gate is None else 1 + int(self.gate.gated(self.step.outputs).sum())
+    def with_map(self, change: Callable[[ReducedModel], ReducedModel]) -> Self:
+        """Return the model with `change` of its one-step map."""
+        return replace(self, step=change(self.step))
+
+    def kinks(self) -> dict[str, Array]:
+        """Return those of the one-step map."""
+        return self.step.kinks()
+
+    def facts(self) -> dict[str, Any]:
+        """Return those of the one-step map."""
+        return self.step.facts()
 
     # Running
+
+    def start(self) -> Array:
+        """Return a copy of `initial`."""
+        return self.initial.copy()
 
     def rollout(self, u: ArrayLike, *, state: ArrayLike | None = None) -> Array:
         """Run freely over `u` (n_steps, n_signals) -> (n_steps, n_out) from `state` (default: `initial`)."""
@@ -299,12 +298,11 @@ class MemoryModel(ReducedModel):
             )
         evaluate, parameters = self._kernel
         z = np.empty((len(inputs), len(self.step.outputs)))
-        gate = gate_numbers(self.gate, self.step.inputs, self.step.outputs)
         slope = np.empty((0, 0)) if self.slope is None else self.slope
         sizes = np.array([len(self.inputs) * self.input_lags, len(self.front.features)])
         runner()(
             evaluate, parameters, inputs, state, sizes, self.front.table, self.front.numbers, *self.step.domain, slope,
-            *self.bounds, *gate, z, truth, at,
+            *self.bounds, z, truth, at,
         )  # fmt: skip
         return z if all_of_them else np.ascontiguousarray(z[:, : self.responses])
 
@@ -317,12 +315,6 @@ class MemoryModel(ReducedModel):
     def _predict(self, X: Array) -> Array:
         return self.rollout(X)
 
-    def _behind_gate(self, rows: Array) -> Array:
-        return self.rollout(rows)
-
-    def _slope_behind_gate(self, point: Array) -> Array:
-        return self._jacobian(point)
-
     def _jacobian(self, x: Array) -> Array:
         """Differentiate the response to x (n_in,) at rest, by central differences: operators have kinks."""
         lower, upper = self.domain
@@ -333,7 +325,7 @@ class MemoryModel(ReducedModel):
         return slope
 
     def kernel(self) -> tuple[Callable[..., None], tuple[NDArray[Any], ...]]:
-        """Return the compiled one-step map of the step; clipping, operators and gate are those of the free run."""
+        """Return the compiled one-step map of the step; clipping and operators are those of the free run."""
         return self._kernel
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -347,7 +339,7 @@ class MemoryModel(ReducedModel):
         return own | {f"step.{name}": array for name, array in self.step.arrays().items()}
 
     def header(self) -> dict[str, Any]:
-        """Return kind, signals, outputs, operators, the gate if any, and the header of the step."""
+        """Return kind, signals, outputs, operators and the header of the step."""
         return {
             "kind": self.kind,
             "signals": [[p.name, p.unit] for p in self.inputs],
@@ -355,7 +347,7 @@ class MemoryModel(ReducedModel):
             "operators": [operator.plain() for operator in self.operators],
             "outside": self.outside_rule,
             "step": self.step.header(),
-        } | ({} if self.gate is None else {"gate": self.gate.plain()})
+        }
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, header: Header) -> Self:
@@ -368,7 +360,7 @@ class MemoryModel(ReducedModel):
             rebuild(inner, header["step"]), header_ports(header, "signals"), bounds, arrays["initial"],
             dt if dt > 0.0 else None, n_u, n_y, len(header["outputs"]),
             tuple(operator_of(values) for values in header.get("operators", ())), header.get("outside", "clip"),
-            arrays.get("slope"), header_gate(header),
+            arrays.get("slope"),
         )  # fmt: skip
 
     def describe(self) -> dict[str, Any]:

@@ -2,32 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mor.data.ports import Port
 from mor.reduced.front import compiled_front
-from mor.reduced.gate import Gate
-
-Array = NDArray[np.float64]
-
-
-def gate_numbers(gate: Gate | None, inputs: Sequence[Port], outputs: Sequence[Port]) -> tuple[Array, NDArray[np.bool_]]:
-    """Return a gate for a compiled loop: (which of `inputs` it looks at, closed, span), which of `outputs` vanish."""
-    if gate is None:
-        return np.array([0.0, 0.0, 1.0]), np.zeros(len(outputs), dtype=np.bool_)
-    return gate.numbers(inputs), gate.gated(outputs)
-
-
-def share_of(x: float, closed: float, span: float) -> float:
-    """Return c = clip((x - closed) / (span - closed), 0, 1), nan for a nan; for compiled loops."""
-    c = (x - closed) / (span - closed)
-    if c < 0.0:
-        return 0.0
-    return 1.0 if c > 1.0 else c
 
 
 def _remember(state, first, size, new):  # type: ignore[no-untyped-def]
@@ -41,15 +21,14 @@ def _remember(state, first, size, new):  # type: ignore[no-untyped-def]
 
 @cache
 def runner() -> Callable[..., None]:
-    """Compile the free run: operators, clipped regressors, the step, its bounds and gate, the next state."""
+    """Compile the free run: operators, clipped regressors, the step, its bounds, the next state."""
     from numba import njit
 
-    share, remember, front = njit(share_of), njit(_remember), compiled_front()
+    remember, front = njit(_remember), compiled_front()
 
     @njit
     def run(  # type: ignore[no-untyped-def]
-        evaluate, parameters, u, state, sizes, table, numbers, x_low, x_high, slope, y_low, y_high, gate, gated, out,
-        truth, at,
+        evaluate, parameters, u, state, sizes, table, numbers, x_low, x_high, slope, y_low, y_high, out, truth, at,
     ):  # fmt: skip
         n_u, n_y = u.shape[1], out.shape[1]
         n_past_u, n_phi = sizes[0], sizes[1]
@@ -69,14 +48,11 @@ def runner() -> Callable[..., None]:
             for i in range(n_u, x.size):
                 inside[i] = min(max(x[i], x_low[i]), x_high[i])
             evaluate(inside, y, parameters)
-            c = share(x[int(gate[0])], gate[1], gate[2])
             for i in range(n_y):
                 if slope.size > 0:
                     for j in range(n_u):
                         y[i] += slope[i, j] * (x[j] - inside[j])
                 y[i] = min(max(y[i], y_low[i]), y_high[i])
-                if gated[i]:
-                    y[i] *= c
                 out[k, i] = y[i]
             for i in range(at.size):
                 y[at[i]] = truth[k, i]

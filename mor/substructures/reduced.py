@@ -9,7 +9,6 @@ import numpy as np
 
 from mor.data.ports import Port
 from mor.reduced.base import ReducedModel
-from mor.reduced.memory import MemoryModel
 from mor.substructures.base import InputTiming, Substructure
 from rt_runtime import LoadedBundle, PythonBlock
 from rt_runtime._core import Block
@@ -45,14 +44,10 @@ class ReducedSubstructure(Substructure):
     def _block(self, dt: float, values: dict[str, float], reading: InputTiming) -> Block:
         model = self.model
         check_step(self.of, dt, model.dt)
-        if not isinstance(model, MemoryModel):
-            return PythonBlock(
-                lambda t, u: model.predict(u)[0].tolist(), n_in=len(self.inputs), n_out=len(self.outputs)
-            )
-        state = model.initial.copy()
+        first, state = model.start(), model.start()
 
         def step(t: float, u: Floats) -> list[float]:
-            y, after = model.advance(u, model.initial if t == 0.0 else state)
+            y, after = model.advance(u, (first if t == 0.0 else state)[None, :])
             state[:] = after[0]
             return [float(value) for value in y[0]]
 

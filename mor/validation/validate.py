@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from mor.data.dataset import Dataset
 from mor.reduced.base import Array, ReducedModel
 from mor.reduced.history import split_runs
-from mor.reduced.memory import MemoryModel
 from rt_runtime.checks import whole
 from rt_runtime.errors import ConfigError
 from rt_runtime.summary import Summarised, Summary
@@ -183,10 +182,9 @@ def validate(model: ReducedModel, data: Dataset, *, against: Any = None, trainin
     free run. against: the full-order model to compare the time with: a function of the rows, or a substructure that
     simulates the runs. training: what the model was fitted to; rows in both are noted, the errors would be too small.
     """
-    memory = model if isinstance(model, MemoryModel) else None
     _check(model.inputs, data.inputs, "inputs")
     names, given = [p.name for p in model.every_output], [p.name for p in data.outputs]
-    if memory is None and (missing := [name for name in names if name not in given]):
+    if not model.states and (missing := [name for name in names if name not in given]):
         raise ConfigError(
             f"Data of validate must have the outputs {', '.join(names)} of the model, missing {', '.join(missing)}."
         )
@@ -200,8 +198,8 @@ def validate(model: ReducedModel, data: Dataset, *, against: Any = None, trainin
     outside = model.outside(data.X)
     Y = _answers(model, data)[:, at]
     one_step = None
-    if memory:
-        one_step = np.concatenate([memory.one_step(run.X, run.Y, names=given) for run in split_runs(data)])
+    if model.states:
+        one_step = np.concatenate([model.one_step(run.X, run.Y, names=given) for run in split_runs(data)])
     errors = []
     for i, port in enumerate(data.outputs):
         row: dict[str, Any] = {"output": port.name, "unit": port.unit}

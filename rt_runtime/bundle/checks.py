@@ -103,6 +103,7 @@ def _check_files(files: dict[str, Any]) -> list[str]:
     return problems
 
 
+AROUND = ("gate",)  # what may stand around a model, beside its keys
 _MODEL_KEYS = {
     "name", "kind", "precision", "precision_error", "tolerance", "onnx", "golden", "c", "fmu", "inputs", "outputs",
     "dt", "memory", "multiply_adds", "validation", "skipped",
@@ -110,7 +111,7 @@ _MODEL_KEYS = {
 
 
 def _check_model(entry: object, where: str, files: set[str]) -> list[str]:
-    if not isinstance(entry, dict) or set(entry) - {"gate"} != _MODEL_KEYS:
+    if not isinstance(entry, dict) or set(entry) - set(AROUND) != _MODEL_KEYS:
         got = ", ".join(sorted(entry)) if isinstance(entry, dict) else repr(entry)
         return [f"{where} in bundle.json must have the keys {', '.join(sorted(_MODEL_KEYS))}, got {got}."]
     problems = []
@@ -225,7 +226,8 @@ def _check_gate(entry: dict[str, Any], where: str) -> list[str]:
         return []
     gate, memory = entry["gate"], entry["memory"]
     names = [signal["name"] for signal in (*entry["inputs"], *(() if memory is None else memory["state"]))]
-    keys = {"input", "span"} | (set() if memory is None else {"outputs"})
+    named = {"outputs"} & set(gate if memory is None and isinstance(gate, dict) else ("outputs",))
+    keys = {"input", "span"} | named
     if not isinstance(gate, dict) or set(gate) - {"closed"} != keys or gate["input"] not in names:
         also = "" if memory is None else ", the outputs that vanish"
         return [f"gate of {where} must have an input out of {', '.join(names)}{also} and a span, got {gate!r}."]
@@ -234,7 +236,7 @@ def _check_gate(entry: dict[str, Any], where: str) -> list[str]:
     closed = gate.get("closed", 0)
     if not _is_number(closed) or not 0 <= closed < gate["span"]:
         return [f"closed of the gate of {where} must lie in [0, {gate['span']:g}), below its span, got {closed!r}."]
-    return [] if memory is None else _check_gated(entry, gate["outputs"], where)
+    return _check_gated(entry, gate["outputs"], where) if named else []
 
 
 def _check_gated(entry: dict[str, Any], gated: object, where: str) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from rt_runtime.bundle.checks import AROUND
 from rt_runtime.bundle.files import strict_json
 from rt_runtime.bundle.plan import OPERATORS
 
@@ -133,17 +134,16 @@ def own_words(entry: dict[str, Any]) -> dict[str, Any]:
         words["dt"] = entry["dt"]
         told = [key for key in ("input_lags", "output_lags", "operators", "initial") if key in entry["memory"]]
         words["memory"] = {key: entry["memory"][key] for key in told}
-    if "gate" in entry:
-        words["gate"] = entry["gate"]
-    return words
+    return words | {key: entry[key] for key in AROUND if key in entry}
 
 
 def _check_metadata(proto: Any, entry: dict[str, Any], what: str) -> list[str]:
-    """Compare names, units, domain, dt, lags, initial state and gate of the file itself with bundle.json."""
+    """Compare what the file says of itself (signals, memory, what stands around the model) with bundle.json."""
     said = {p.key: p.value for p in proto.metadata_props}
     need = {f"hmor.{key}": value for key, value in own_words(entry).items()}
+    optional = {f"hmor.{key}" for key in ("dt", "memory", *AROUND)}
     problems = []
-    for key in sorted({*need, *(k for k in said if k in ("hmor.dt", "hmor.memory", "hmor.gate"))}):
+    for key in sorted({*need, *(k for k in said if k in optional)}):
         try:
             got = strict_json(said[key])
         except (KeyError, TypeError, ValueError):  # a text that is not UTF-8 comes as bytes

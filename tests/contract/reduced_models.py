@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -172,16 +171,16 @@ MODELS: dict[str, Callable[[], ReducedModel]] = {
     "pce": pce,
     "kriging": kriging,
     "smooth kriging": smooth_kriging,
-    "kriging behind a gate": lambda: replace(kriging(), gate=Gate("a", 1.0)),
+    "kriging behind a gate": lambda: Gate("a", 1.0).around(kriging()),
     "memory of pce": memory_of_pce,
     "memory of linear": memory_of_linear,
     "ffnn": ffnn,
     "memory of ffnn": memory_of_ffnn,
-    "ffnn behind a gate": lambda: replace(ffnn(), gate=Gate("F_br", 20.0)),
-    "pce behind a gate": lambda: replace(pce(), gate=Gate("a", 1.0)),
-    "ffnn behind a gate that is closed for long": lambda: replace(ffnn(), gate=Gate("F_br", 20.0, closed=7.0)),
-    "memory behind a gate on its output": lambda: replace(
-        memory_of_ffnn(), gate=Gate("tau_rw_lag1", 60.0, closed=1.0, outputs=("tau_rw",))
+    "ffnn behind a gate": lambda: Gate("F_br", 20.0).around(ffnn()),
+    "pce behind a gate": lambda: Gate("a", 1.0).around(pce()),
+    "ffnn behind a gate that is closed for long": lambda: Gate("F_br", 20.0, closed=7.0).around(ffnn()),
+    "memory behind a gate on its output": lambda: Gate("tau_rw_lag1", 60.0, closed=1.0, outputs=("tau_rw",)).around(
+        memory_of_ffnn()
     ),
     "gru": gru,
     "lambda model": glam,
@@ -192,5 +191,5 @@ MODELS: dict[str, Callable[[], ReducedModel]] = {
     "hysteresis operators": hysteresis,
     "hysteresis operators with lags and a tangent outside": lambda: hysteresis("tangent", lags=2),
     "hysteresis operators that trip outside": lambda: hysteresis("trip"),
-    "memory behind a gate on a signal": lambda: replace(memory_of_pce(), gate=Gate("F_br", 30.0, outputs=("tau_rw",))),
+    "memory behind a gate on a signal": lambda: Gate("F_br", 30.0, outputs=("tau_rw",)).around(memory_of_pce()),
 }

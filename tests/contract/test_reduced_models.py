@@ -114,7 +114,7 @@ def test_outside_the_domain_it_answers_and_says_so(model: ReducedModel) -> None:
 
 def test_summary_is_json_with_units_domain_and_cost(model: ReducedModel) -> None:
     summary = json.loads(json.dumps(model.describe(), allow_nan=False))
-    assert summary["kind"] == model.kind
+    assert summary["kind"] == model.core.kind
     assert [i["name"] for i in summary["inputs"]] == [p.name for p in model.inputs]
     assert [o["unit"] for o in summary["outputs"]] == [p.unit for p in model.outputs]
     assert summary["multiply_adds"] == model.cost > 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,7 @@ from mor.reduced.memory import MemoryModel
 from rt_runtime import load_bundle
 from rt_runtime.bundle.read import Bundle, difference
 from rt_runtime.bundle.rom import Rom
-from tests.reference.gated_memories import CLOSED, MODELS, SPAN
+from tests.reference.gated_memories import CLOSED, MODELS, SPAN, bare, gate_of
 from tests.reference.memory_twin import one_step_map
 
 
@@ -43,13 +42,13 @@ def engines(bundle: Bundle) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
 
 def test_every_engine_repeats_golden_vectors_that_pass_through_the_gate(exported: tuple[MemoryModel, Bundle]) -> None:
     model, bundle = exported
-    gate, golden = model.gate, bundle.model.golden
-    assert gate is not None and golden.u is not None and golden.y is not None
+    gate, golden = gate_of(model), bundle.model.golden
+    assert golden.u is not None and golden.y is not None
     asked = golden.X[:, gate.column(model.step.inputs)]
-    gated = gate.gated(model.outputs)
+    gated = gate.vanishing(model.outputs)
     assert gate.closed in asked and gate.span in asked and ((asked > gate.closed) & (asked < gate.span)).sum() > 5
     assert not golden.Y[asked <= gate.closed][:, gated].any()
-    run = replace(model, gate=None).rollout(golden.u)
+    run = bare(model).rollout(golden.u)
     assert not golden.y[0, gated].any() or gate.input == "F_br"
     for i in np.flatnonzero(gated):
         share = golden.y[:, i] / np.where(run[:, i] == 0.0, 1.0, run[:, i])
@@ -62,13 +61,12 @@ def test_every_engine_repeats_golden_vectors_that_pass_through_the_gate(exported
 
 def test_closed_is_exactly_zero_open_is_the_model_and_a_nan_stays_one(exported: tuple[MemoryModel, Bundle]) -> None:
     model, bundle = exported
-    gate = model.gate
-    assert gate is not None
-    j, gated = gate.column(model.step.inputs), gate.gated(model.outputs)
+    gate = gate_of(model)
+    j, gated = gate.column(model.step.inputs), gate.vanishing(model.outputs)
     X = np.tile(0.5 * (model.step.domain[0] + model.step.domain[1]), (7, 1))
     middle = 0.5 * (gate.closed + gate.span)
     X[:, j] = [-1e9, 0.0, gate.closed, middle, gate.span, 1.5 * gate.span, np.nan]
-    Y, free = one_step_map(model, X), one_step_map(replace(model, gate=None), X)
+    Y, free = one_step_map(model, X), one_step_map(bare(model), X)
     assert not Y[:3, gated].any() and Y[3:6].all() and np.array_equal(Y[4:6], free[4:6])
     for name, answer in engines(bundle).items():
         got = answer(X)
@@ -79,9 +77,9 @@ def test_closed_is_exactly_zero_open_is_the_model_and_a_nan_stays_one(exported: 
 
 def test_the_graph_has_seven_nodes_more_and_the_plan_three_steps(tmp_path: Path) -> None:
     gated = MODELS["state"]()
-    bundles = [write(m, tmp_path / n) for n, m in (("a", replace(gated, gate=None)), ("b", gated))]
+    bundles = [write(m, tmp_path / n) for n, m in (("a", bare(gated)), ("b", gated))]
     plain, more = ([n.op_type for n in onnx.load_model_from_string(b.model.onnx).graph.node] for b in bundles)
-    assert more == [*plain[:-2], "Gather", "Sub", "Div", "Max", "Min", "Mul", "Where", *plain[-2:]]
+    assert more == [*plain[:-4], "Gather", "Sub", "Div", "Max", "Min", "Mul", "Where", *plain[-4:]]
     steps = [Rom(b.model).plan.steps for b in bundles]
     assert steps[1] == steps[0] + 3  # (x - closed) / width, clip, product; Gather and Where only name places
     cost = [b.model.description["multiply_adds"] for b in bundles]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,13 +17,13 @@ speeds = st.floats(-5.0, 49.0)
 
 @given(kinds, spans, speeds, st.floats(max_value=0.0, allow_nan=False))
 def test_without_the_input_there_is_exactly_no_output(kind: str, span: float, speed: float, force: float) -> None:
-    gated = replace(MODELS[kind], gate=Gate("F_br", span))
+    gated = Gate("F_br", span).around(MODELS[kind])
     assert gated.predict([force, speed]).tolist() == [[0.0, 0.0]]
 
 
 @given(kinds, spans, speeds)
 def test_there_is_no_jump(kind: str, span: float, speed: float) -> None:
-    gated = replace(MODELS[kind], gate=Gate("F_br", span))
+    gated = Gate("F_br", span).around(MODELS[kind])
     edge = gated.predict([span, speed])[0]
     small = 1e-9 * span
     for force, expected in ((small, 0.0 * edge), (span - small, edge), (span + small, edge)):
@@ -35,14 +33,14 @@ def test_there_is_no_jump(kind: str, span: float, speed: float) -> None:
 
 @given(kinds, spans, speeds, st.floats(0.0, 1e3))
 def test_above_the_span_it_is_the_model_to_the_last_bit(kind: str, span: float, speed: float, more: float) -> None:
-    gated = replace(MODELS[kind], gate=Gate("F_br", span))
+    gated = Gate("F_br", span).around(MODELS[kind])
     point = [span + more, speed]
     assert gated.predict(point).tobytes() == MODELS[kind].predict(point).tobytes()
 
 
 @given(kinds, spans, speeds, st.floats(0.0, 1.0))
 def test_the_compiled_kernel_is_the_same_map(kind: str, span: float, speed: float, share: float) -> None:
-    gated = replace(MODELS[kind], gate=Gate("F_br", span))
+    gated = Gate("F_br", span).around(MODELS[kind])
     evaluate, parameters = gated.kernel()
     y, x = np.empty(2), np.array([share * span, speed])
     evaluate(x, y, parameters)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mor import Gate, MemoryModel
-from tests.reference.gated_memories import MODELS
+from tests.reference.gated_memories import MODELS, bare, behind
 from tests.reference.memory_twin import one_step_map
 
-MODEL = replace(MODELS["state"](), gate=None)
+MODEL = bare(MODELS["state"]())
 NAMES = [p.name for p in MODEL.step.inputs]
 shares = st.tuples(st.floats(0.0, 0.9), st.floats(0.01, 1.0), st.sampled_from(NAMES))
 rows = st.lists(st.floats(-0.5, 1.5), min_size=len(NAMES), max_size=len(NAMES))
@@ -35,20 +33,20 @@ def asked(model: MemoryModel, x: np.ndarray) -> np.ndarray:
 def test_closed_is_exactly_nothing(share: tuple[float, float, str], row: list[float], below: float) -> None:
     gate, x = gated(share, row)
     x[NAMES.index(gate.input)] = gate.closed - below
-    assert asked(replace(MODEL, gate=gate), x)[0] == 0.0
+    assert asked(behind(gate, MODEL), x)[0] == 0.0
 
 
 @given(shares, rows, st.floats(0.0, 1e9))
 def test_open_is_the_model_to_the_last_bit(share: tuple[float, float, str], row: list[float], beyond: float) -> None:
     gate, x = gated(share, row)
     x[NAMES.index(gate.input)] = gate.span + beyond
-    assert asked(replace(MODEL, gate=gate), x).tobytes() == asked(MODEL, x).tobytes()
+    assert asked(behind(gate, MODEL), x).tobytes() == asked(MODEL, x).tobytes()
 
 
 @given(shares, rows)
 def test_hidden_outputs_are_never_touched_and_bounds_hold(share: tuple[float, float, str], row: list[float]) -> None:
     gate, x = gated(share, row)
-    model = replace(MODEL, gate=gate)
+    model = behind(gate, MODEL)
     y, free = asked(model, x), asked(MODEL, x)
     assert y[1] == free[1] and 0.0 <= abs(y[0]) <= abs(free[0])
     run, state = model.rollout(x[None, :2], state=x[2:])[0], one_step_map(model, x)[0]

@@ -7,20 +7,37 @@ from dataclasses import replace
 
 import numpy as np
 
-from mor.reduced.gate import Gate
+from mor.reduced.gate import Gate, GatedModel
 from mor.reduced.memory import MemoryModel
 from tests.reference.exported_models import network_with_memory, polynomial_with_memory
 
 SPAN, CLOSED = 1.4e6, 1.1e6
 
 
+def behind(gate: Gate, model: MemoryModel) -> MemoryModel:
+    """The model with the gate around its one-step map."""
+    return replace(model, step=GatedModel(model.step, gate))
+
+
+def gate_of(model: MemoryModel) -> Gate:
+    """The gate around its one-step map."""
+    assert isinstance(model.step, GatedModel)
+    return model.step.gate
+
+
+def bare(model: MemoryModel) -> MemoryModel:
+    """The model without its gate."""
+    return replace(model, step=model.step.core)
+
+
 def _network(gate: Gate, low: tuple[float, float] = (0.0, 1e6)) -> MemoryModel:
     """Torque and pressure, which is never below 1 MPa as long as it is not gated."""
-    return replace(network_with_memory(1, 2, outputs=2), bounds=(np.array(low), np.array([80.0, 3e6])), gate=gate)
+    model = replace(network_with_memory(1, 2, outputs=2), bounds=(np.array(low), np.array([80.0, 3e6])))
+    return behind(gate, model)
 
 
 def _polynomial(gate: Gate) -> MemoryModel:
-    return replace(polynomial_with_memory(), bounds=(np.array([0.0]), np.array([70.0])), gate=gate)
+    return behind(gate, replace(polynomial_with_memory(), bounds=(np.array([0.0]), np.array([70.0]))))
 
 
 MODELS: dict[str, Callable[[], MemoryModel]] = {

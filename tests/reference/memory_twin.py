@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mor.reduced.cells import BoucWen, Power, Product, Relaxation, Trail
+from mor.reduced.gate import GatedModel
 from mor.reduced.memory import MemoryModel
 from mor.reduced.operators import Operator, Peaks, Play, Reversals, Stop
 
@@ -96,18 +97,18 @@ def reversals(p: np.ndarray, threshold: float, count: int) -> np.ndarray:
 
 
 def one_step_map(model: MemoryModel, X: np.ndarray) -> np.ndarray:
-    """All that one step puts out (n, n_z) at regressors X (n, n_x): clipped, evaluated, bounded, behind the gate."""
+    """All that one step puts out (n, n_z) at regressors X (n, n_x): clipped, evaluated, behind the gate, bounded."""
     rows = np.atleast_2d(X)
     low, high = model.step.domain
-    z = model.step.predict(np.clip(rows, low, high))
+    inside = np.clip(rows, low, high)
+    z = model.step.core.predict(np.clip(inside, *model.step.core.domain))
+    if isinstance(model.step, GatedModel):
+        share = model.step.gate.share(rows, model.step.inputs)[:, None]
+        z = np.where(model.step.gate.vanishing(model.step.outputs), z * share, z)
     if model.slope is not None:
         n_u = len(model.inputs)
         z = z + (rows[:, :n_u] - np.clip(rows[:, :n_u], low[:n_u], high[:n_u])) @ model.slope.T
-    z = np.clip(z, *model.bounds)
-    if model.gate is not None:
-        share = model.gate.share(rows, model.step.inputs)[:, None]
-        z = np.where(model.gate.gated(model.step.outputs), z * share, z)
-    return z
+    return np.clip(z, *model.bounds)
 
 
 def free_run(model: MemoryModel, u: np.ndarray) -> np.ndarray:

@@ -47,8 +47,9 @@ def test_without_lever_force_the_static_models_of_the_study_give_no_torque(side:
     both = Dataset(np.vstack([train.X, valid.X]), np.vstack([train.Y, valid.Y]), train.inputs, train.outputs)
     dense = sample_static(side, lhs(brake_space(side), 5000, seed=9))
     gate = pad_gate(side)
-    network = fit_ffnn(train, valid, FfnnConfig(restarts=3), domain=bounds(side), gate=gate)
-    for model, most in ((network, 0.002), (fit_pce(both, brake_space(side), gate=gate), 0.001)):
+    network = fit_ffnn(gate.open(train), gate.open(valid), FfnnConfig(restarts=3), domain=bounds(side))
+    expansion = fit_pce(gate.open(both), brake_space(side))
+    for model, most in ((gate.around(network), 0.002), (gate.around(expansion), 0.001)):
         assert nrmse(model.predict(dense.X)[:, 0], dense.Y[:, 0]) < most
         speed = np.linspace(-10.0, 490.0, 501)
         assert not model.predict(np.column_stack([0.0 * speed, speed])).any()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from mor.data.dataset import Dataset
 from mor.reduced.base import Array
 from mor.reduced.fit_data import check_fit_data, fit_domain
-from mor.reduced.gate import Gate
 from mor.reduced.kriging.kernels import KERNELS
 from mor.reduced.kriging.likelihood import CRITERIA
 from mor.reduced.kriging.model import Kriging
@@ -41,7 +40,6 @@ def fit_kriging(
     weights: ArrayLike | None = None,
     estimator: str = "likelihood",
     rounding: float | None = None,
-    gate: Gate | None = None,
     seed: int = 0,
 ) -> Kriging:
     """Fit a Kriging model to all outputs of `data`, each with its own kernel, lengths and noise.
@@ -73,8 +71,6 @@ def fit_kriging(
         Largest rounding of a prediction relative to the spread of the rows. Smooth kernels with long lengths are exact
         to few digits more than the data need (`Kriging.rounding`); a model for a loop on another host is fitted with
         1e-8 (export asks for it) and is a little less accurate.
-    gate : Gate, optional
-        Makes the outputs vanish with one input; the model is fitted to the rows where the gate is open.
     seed : int
         Seed of the starting points of the search.
 
@@ -83,8 +79,6 @@ def fit_kriging(
     Kriging
     """
     pairs = kernel_pairs(kernel, interactions, "fit_kriging")
-    if gate is not None:
-        data = open_rows(data, space, gate, "fit_kriging")
     known = _known_mean(trend, mean, data)
     rows = Rows.of(data, space, noise, weights, "fit_kriging", estimator, seed, rounding)
     indices = trend_indices(trend, space.dimension)
@@ -92,8 +86,7 @@ def fit_kriging(
 
     with threadpool_limits(1, user_api="blas"):
         found = [rows.fit(o, indices, pairs, None if known is None else float(known[o])) for o in range(rows.outputs)]
-    model = rows.model(found, {"method": "kriging", "trend": trend if isinstance(trend, str) else "given"})
-    return model if gate is None else replace(model, gate=gate)
+    return rows.model(found, {"method": "kriging", "trend": trend if isinstance(trend, str) else "given"})
 
 
 @dataclass
@@ -267,12 +260,6 @@ def trend_indices(trend: str | ArrayLike, dimension: int) -> Ints:
             f"with {dimension} columns, got {trend!r}."
         )
     return np.unique(np.vstack([constant, given.astype(np.int64)]), axis=0)
-
-
-def open_rows(data: Dataset, space: ParameterSpace, gate: Gate, of: str) -> Dataset:
-    """Return the rows where the gate is open."""
-    gate.check(space.ports, np.array([m.upper for m in space.marginals]))
-    return data.take(gate.open_rows(data.X, data.inputs, f"Data of {of}", space.dimension + 2))
 
 
 def _known_mean(trend: str | ArrayLike, mean: float | ArrayLike | None, data: Dataset) -> Array | None:

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 
 from mor.data.ports import Port
-from mor.reduced.base import Array, Arrays, Header, ReducedModel, as_domain, frozen, header_gate, header_ports
-from mor.reduced.gate import Gate, gated_kernel
+from mor.reduced.base import Array, Arrays, Header, ReducedModel, as_domain, frozen, header_ports
 from mor.reduced.kriging.evaluate import evaluate_one
 from mor.reduced.kriging.kernels import FACTOR, KERNELS, Pairs, correlation, cross, product, slope
 from mor.reduced.kriging.likelihood import Solved, solve_above
@@ -62,8 +61,6 @@ class Kriging(ReducedModel):
         Coefficients of the polynomials of the trend (inputs, degree, 3).
     fit
         How it was fitted, plain values.
-    gate
-        Makes the outputs vanish with one input; this process is then its f.
     """
 
     kind: ClassVar[str] = "kriging"
@@ -89,7 +86,6 @@ class Kriging(ReducedModel):
     loo: Array
     known_trend: bool = False
     fit: Mapping[str, Any] = field(default_factory=dict)
-    gate: Gate | None = None
 
     def __post_init__(self) -> None:
         for name in _FLOATS:
@@ -122,8 +118,6 @@ class Kriging(ReducedModel):
             wrong += [f"{name} of a Kriging model must be finite." for name in bad]
         if wrong:
             raise ConfigError.from_problems("Kriging", wrong)
-        if self.gate is not None:
-            self.gate.check(self.inputs, self.domain[1])
 
     @property
     def rows(self) -> int:
@@ -152,7 +146,7 @@ class Kriging(ReducedModel):
         n, m = len(self.inputs), len(self.outputs)
         each = [2 if self._plain(o) and self.kernel_names[o] == "gaussian" else 4 for o in range(m)]
         trend = 2 * int(self.indices.max(axis=0, initial=0).sum()) + self.indices.size * m
-        return self.rows * n * sum(each) + 2 * self.rows * m + n + trend + self.gate_cost
+        return self.rows * n * sum(each) + 2 * self.rows * m + n + trend
 
     def _plain(self, o: int) -> bool:
         return bool(np.all(self.weight[o] == 1.0))
@@ -183,11 +177,10 @@ class Kriging(ReducedModel):
         codes = np.array([KERNELS.index(k) for k in self.kernel_names])
         factor = np.array([FACTOR[k] for k in self.kernel_names])
         psi = np.empty((len(self.inputs), self.recurrence.shape[1] + 1))
-        plain = evaluate_one(), (
+        return evaluate_one(), (
             self.location, self.scale, self.logarithm, self.recurrence, self.indices, self.coefficients, codes,
             factor[:, None] / self.length, self.weight, self.points, self.dual, np.empty(len(self.inputs)), psi,
         )  # fmt: skip
-        return plain if self.gate is None else gated_kernel(self.gate, self.inputs, plain)
 
     def _jacobian(self, x: Array) -> Array:
         Z = self._standard(x[None, :])
@@ -209,7 +202,7 @@ class Kriging(ReducedModel):
         jacobian: Array = J / inside
         return jacobian
 
-    # The process: uncertainty of the model itself (behind a gate: of the process f alone)
+    # The process: uncertainty of the model itself
 
     @cached_property
     def _solved(self) -> tuple[Solved, ...]:
@@ -321,7 +314,6 @@ class Kriging(ReducedModel):
             kernel_names=tuple(KERNELS[code] for code in codes),
             known_trend=bool(header.get("known_trend", False)),
             fit=header.get("fit", {}),
-            gate=header_gate(header),
             **own,
         )
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mor.data.dataset import Dataset
-from mor.reduced.gate import Gate
-from mor.reduced.kriging.fit import Fitted, Rows, kernel_pairs, open_rows
+from mor.reduced.kriging.fit import Fitted, Rows, kernel_pairs
 from mor.reduced.kriging.kernels import FACTOR, Array, Pairs, product
 from mor.reduced.kriging.likelihood import solve_above
 from mor.reduced.kriging.model import Kriging
@@ -41,14 +40,13 @@ def fit_pck(
     weights: ArrayLike | None = None,
     estimator: str = "likelihood",
     rounding: float | None = None,
-    gate: Gate | None = None,
     seed: int = 0,
 ) -> Kriging:
     """Fit a PC-Kriging model to all outputs of `data`.
 
     Parameters
     ----------
-    data, space, noise, weights, estimator, rounding, gate, seed
+    data, space, noise, weights, estimator, rounding, seed
         As in `fit_kriging`.
     method : str
         "sequential": all terms of a sparse expansion (least-angle regression) are the trend. "optimal": terms enter in
@@ -64,16 +62,13 @@ def fit_pck(
     """
     one_of(method, "method", "fit_pck", ("optimal", "sequential"))
     pairs = list(_AUTO) if kernel == "auto" and interactions is False else kernel_pairs(kernel, interactions, "fit_pck")
-    if gate is not None:
-        data = open_rows(data, space, gate, "fit_pck")
     rows = Rows.of(data, space, noise, weights, "fit_pck", estimator, seed, rounding)
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1, user_api="blas"):
         orders = term_order(data, space, room=int(_FULLEST * len(data)), whole=method == "optimal")
         found = [_fit(rows, o, order, terms, pairs, method) for o, (order, terms) in enumerate(orders)]
-    model = rows.model(found, {"method": "pck", "trend": method})
-    return model if gate is None else replace(model, gate=gate)
+    return rows.model(found, {"method": "pck", "trend": method})
 
 
 def _fit(rows: Rows, o: int, order: Ints, terms: Ints, pairs: Sequence[tuple[str, bool]], method: str) -> Fitted:

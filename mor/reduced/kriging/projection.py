@@ -38,7 +38,7 @@ def project(model: Kriging, space: ParameterSpace, *, terms: int = 3000) -> Pce:
     Parameters
     ----------
     model : Kriging
-        Without a gate.
+        Kriging or PC-Kriging.
     space : ParameterSpace
         Laws of the inputs, independent.
     terms : int
@@ -51,9 +51,9 @@ def project(model: Kriging, space: ParameterSpace, *, terms: int = 3000) -> Pce:
         polynomials leave out.
     """
     whole(terms, "terms", "project", 1)
-    if tuple(p.name for p in model.inputs) != space.names or space.copula is not None or model.gate is not None:
+    if tuple(p.name for p in model.inputs) != space.names or space.copula is not None:
         raise ConfigError(
-            f"Model of project must have no gate and independent inputs {', '.join(space.names)}, got "
+            f"Model of project must have the independent inputs {', '.join(space.names)}, got "
             f"{', '.join(p.name for p in model.inputs)}; sobol and kucherenko take any model."
         )
     highest = np.array([_HIGHEST if np.isfinite(m.upper - m.lower) else _HIGHEST // 2 for m in space.marginals])

@@ -39,7 +39,7 @@ class Bootstrap:
 def bootstrap(model: Pce, data: Dataset, *, replicates: int = 100, level: float = 0.95, seed: int) -> Bootstrap:
     """Refit the coefficients of `model` to rows of `data` drawn with replacement, `replicates` times.
 
-    data: what the model was fitted to; behind a gate the rows where it is open count. level: probability inside the
+    data: what the model was fitted to. level: probability inside the
     intervals. The terms are kept (Marelli, Sudret 2018); where they are too many for least squares, each coefficient
     has its own size as prior deviation.
 
@@ -53,8 +53,6 @@ def bootstrap(model: Pce, data: Dataset, *, replicates: int = 100, level: float 
         raise ConfigError(f"level of bootstrap must lie between 0 and 1, got {level!r}.")
     if tuple(data.inputs) != model.inputs or tuple(data.outputs) != model.outputs:
         raise ConfigError("Data of bootstrap must have the inputs and outputs of the model it was fitted to.")
-    if model.gate is not None:
-        data = data.take(model.gate.open_rows(data.X, model.inputs, "Data of bootstrap", 2))
     A, rng = model.basis(data.X), np.random.default_rng(seed)
     n, constant = len(data), ~model.indices.any(axis=1)
     models = []

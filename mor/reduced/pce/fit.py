@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from mor.data.dataset import Dataset
 from mor.reduced.base import Array
 from mor.reduced.fit_data import check_fit_data, fit_domain
-from mor.reduced.gate import Gate
 from mor.reduced.pce.basis import Ints, index_set, matrix, recurrence_table, standard_maps, standardise, values
 from mor.reduced.pce.gaussian_prior import DECAYS, smooth
 from mor.reduced.pce.model import Pce
@@ -55,7 +54,6 @@ def fit_pce(
     q: float | Sequence[float] | None = None,
     interaction: int | None = None,
     weights: ArrayLike | None = None,
-    gate: Gate | None = None,
 ) -> Pce:
     """Fit an expansion to all outputs of `data`, whose inputs follow the laws of `space`.
 
@@ -63,8 +61,7 @@ def fit_pce(
     learned decay), or "auto": all of them. degree, q: one value or several to choose from, None for as high as the
     error falls. interaction: how many inputs a term may join. Solver, degree and q are chosen for each output by the
     corrected leave-one-out error; no other data is looked at. weights: (rows,) precision of each row, noise variance
-    proportional to 1 / weights; not for "lar". gate: makes the outputs vanish with one input; then the
-    expansion is fitted to the rows where the gate is open.
+    proportional to 1 / weights; not for "lar".
     """
     one_of(method, "method", "fit_pce", METHODS)
     degrees = None if degree is None else _several(degree)
@@ -76,19 +73,15 @@ def fit_pce(
             "degree, q and interaction of fit_pce must be left out for the method 'smooth': it finds the terms itself."
         )
     precision = None if weights is None else _precision(weights, len(data), method)
-    if gate is not None:
-        gate.check(space.ports, np.array([m.upper for m in space.marginals]))
-        rows = gate.open_rows(data.X, data.inputs, "Data of fit_pce", space.dimension + 2)
-        data, precision = data.take(rows), None if precision is None else precision[rows]
     check_fit_data(data, space, "fit_pce", repeats=weights is not None)
     from threadpoolctl import threadpool_limits
 
     # The matrices are small: BLAS threads that wait for each other make a fit slower by far on a busy machine.
     with threadpool_limits(1, user_api="blas"):
-        return _fit(_Search(data, space, degrees, qs, interaction, precision), method, gate)
+        return _fit(_Search(data, space, degrees, qs, interaction, precision), method)
 
 
-def _fit(search: _Search, method: str, gate: Gate | None) -> Pce:
+def _fit(search: _Search, method: str) -> Pce:
     if method in ("smooth", "auto") and search.free:
         search.smooth()
     if method == "auto":
@@ -96,8 +89,7 @@ def _fit(search: _Search, method: str, gate: Gate | None) -> Pce:
         search.refine()
     elif method != "smooth":
         search.scan((method,))
-    found = search.result()
-    return found if gate is None else replace(found, gate=gate)
+    return search.result()
 
 
 def _precision(weights: ArrayLike, rows: int, method: str) -> Array:

@@ -172,8 +172,8 @@ def assemble(history: MemorySpec, step: Pce, limits: Limits) -> MemoryModel:
         coefficients=coefficients[used], loo=loo,
     )  # fmt: skip
     return MemoryModel.around(
-        whole_step, history.signals, dt=history.dt, input_lags=history.input_lags, output_lags=history.lags,
-        bounds=limits.outputs, responses=n_y, operators=history.operators, gate=history.memory_gate,
+        history.behind_gate(whole_step), history.signals, dt=history.dt, input_lags=history.input_lags,
+        output_lags=history.lags, bounds=limits.outputs, responses=n_y, operators=history.operators,
     )  # fmt: skip
 
 

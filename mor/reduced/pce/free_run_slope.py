@@ -37,8 +37,8 @@ def free_run(u, y, C, basis, limits, filters, lags, gate, every, residual, slope
         _terms(psi, dpsi, indices, C, n_u, size > 0, value, out, partial)
         if size > 0:
             _chain(dout, value, partial, dx, n_u)
-        _bound(out, dout, n_y, y_low, y_high)
         _close(out, dout, x, dx, share, gated)
+        _bound(out, dout, n_y, y_low, y_high)
         if k % every == 0:
             for o in range(n_y):
                 residual[k // every, o] = out[o] - y[k, o]

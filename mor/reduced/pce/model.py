@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mor.data.ports import Port
-from mor.reduced.base import Array, Arrays, Header, ReducedModel, as_domain, frozen, header_gate, header_ports
-from mor.reduced.gate import Gate, gated_kernel
+from mor.reduced.base import Array, Arrays, Header, ReducedModel, as_domain, frozen, header_ports
 from mor.reduced.pce.basis import TINY, Ints, matrix, slopes, standardise, values
 from mor.reduced.pce.kernels import Program, evaluate_one, evaluate_rows, program_of
 from rt_runtime.errors import ConfigError
@@ -27,8 +26,7 @@ class Pce(ReducedModel):
 
     indices: (terms, inputs) the alphas. coefficients: (terms, outputs) in units of the outputs. recurrence: (inputs,
     degree, 3) the a_k, b_k, c_k of `mor.reduced.pce.basis`. loo: (outputs,) corrected leave-one-out error of the fit,
-    relative to the variance. fit: how it was fitted, plain values. Behind a `gate` this expansion is its f, and
-    mean, variance, Sobol' indices, effects and loo are those of f over the whole range, as if the gate were open.
+    relative to the variance. fit: how it was fitted, plain values.
 
     Parameters
     ----------
@@ -50,7 +48,6 @@ class Pce(ReducedModel):
     coefficients: Array
     loo: Array
     fit: Mapping[str, Any] = field(default_factory=dict)
-    gate: Gate | None = None
 
     def __post_init__(self) -> None:
         for name in ("location", "scale", "recurrence", "coefficients", "loo"):
@@ -74,8 +71,6 @@ class Pce(ReducedModel):
             wrong.append(f"indices of a PCE must lie between 0 and {self.recurrence.shape[1]}, got {self.degree}.")
         if wrong:
             raise ConfigError.from_problems("Pce", wrong)
-        if self.gate is not None:
-            self.gate.check(self.inputs, self.domain[1])
 
     @property
     def degree(self) -> int:
@@ -96,7 +91,7 @@ class Pce(ReducedModel):
     def cost(self) -> int:
         """Multiply-adds: one each for the standard variables, two for a polynomial, one for a nested term."""
         degrees = self.indices.max(axis=0, initial=0)
-        return int(len(self.inputs) + 2 * degrees.sum() + len(self.outputs) * self.program.depth.size) + self.gate_cost
+        return int(len(self.inputs) + 2 * degrees.sum() + len(self.outputs) * self.program.depth.size)
 
     def _predict(self, X: Array) -> Array:
         return evaluate_rows(np.ascontiguousarray(X), self.program)
@@ -107,8 +102,7 @@ class Pce(ReducedModel):
         work = np.empty(p.offset[-1])
         stack = np.empty((int(p.depth.max(initial=0)) + 1, len(self.outputs)))
         rows = np.empty(len(stack), dtype=np.int64)
-        plain = evaluate_one(), (*p, work, stack, rows)
-        return plain if self.gate is None else gated_kernel(self.gate, self.inputs, plain)
+        return evaluate_one(), (*p, work, stack, rows)
 
     def _standard(self, X: Array) -> Array:
         return standardise(X, self.location, self.scale, self.logarithm)
@@ -127,7 +121,7 @@ class Pce(ReducedModel):
         jacobian: Array = self.coefficients.T @ (np.prod(others, axis=2) * inner)
         return jacobian
 
-    # Moments and sensitivity (behind a gate: of the expansion f alone)
+    # Moments and sensitivity
 
     @property
     def mean(self) -> Array:
@@ -213,7 +207,6 @@ class Pce(ReducedModel):
             outputs=header_ports(header, "outputs"),
             domain=(arrays["domain"][0], arrays["domain"][1]),
             fit=header.get("fit", {}),
-            gate=header_gate(header),
             **own,
         )
 

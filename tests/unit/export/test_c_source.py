@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +47,7 @@ MODELS = {
     "memory of a polynomial": polynomial_with_memory,
     "operators": hysteresis,
     "operators and lags": lambda: hysteresis("tangent", lags=2),
-    "gate": lambda: replace(network(outputs=2), gate=Gate("F_br", 0.7)),
+    "gate": lambda: Gate("F_br", 0.7).around(network(outputs=2)),
 }
 
 

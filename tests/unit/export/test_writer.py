@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -251,7 +250,7 @@ def test_the_example_follows_the_schema_and_the_reader() -> None:
 def test_what_is_written_follows_the_schema(tmp_path: Path) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     schema = json.loads((DOCS / "bundle.schema.json").read_text())
-    gated = replace(network(), gate=Gate("F_br", 1.0))
+    gated = Gate("F_br", 1.0).around(network())
     models = {"a": network(), "b": network_with_memory(), "c": gated}
     bundle = write(models, tmp_path / "b", targets=("c",))
     jsonschema.validate(bundle.description, schema)

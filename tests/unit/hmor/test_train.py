@@ -176,7 +176,7 @@ def test_memory_from_trajectories(tmp_path: Path, capfd: pytest.CaptureFixture[s
     assert json.loads(out)["brake_m"]["errors"][0]["one_step_nrmse"] >= 0.0
     model = ReducedModel.load(model_file(tmp_path))
     assert model.describe()["dt"] == pytest.approx(0.01)
-    assert model.gate == Gate("F_f1_lag1", 0.02, 0.01, ("tau",))
+    assert model.describe()["gate"] == Gate("F_f1_lag1", 0.02, 0.01, ("tau",)).plain()
 
 
 HIDDEN = """

@@ -17,7 +17,7 @@ from mor.reduced.pce.free_run import _FreeRuns
 from mor.reduced.ranges import free_run_error, memory_limits
 from rt_runtime.errors import ConfigError
 from tests.reference.exported_models import network_with_memory
-from tests.reference.gated_memories import CLOSED, MODELS, SPAN
+from tests.reference.gated_memories import CLOSED, MODELS, SPAN, bare, behind, gate_of
 from tests.reference.memory_twin import free_run
 
 U, TAU, V = (Port("F", "N"), Port("w", "rad/s")), Port("tau", "Nm"), Port("V", "cm3")
@@ -53,7 +53,7 @@ def all_of(model: MemoryModel, X: np.ndarray) -> np.ndarray:
 
 def test_the_share_multiplies_the_bounded_output_and_nothing_else() -> None:
     model = MODELS["state"]()
-    plain = replace(model, gate=None)
+    plain = bare(model)
     j = [p.name for p in model.step.inputs].index("p_lag1")
     X = np.tile(0.5 * (model.step.domain[0] + model.step.domain[1]), (5, 1))
     X[:, j] = [-1.0, CLOSED, 0.5 * (CLOSED + SPAN), SPAN, 2.0 * SPAN]
@@ -69,52 +69,60 @@ def test_the_share_multiplies_the_bounded_output_and_nothing_else() -> None:
 def test_what_comes_back_in_free_run_is_the_gated_output(name: str) -> None:
     model = MODELS[name]()
     u = np.random.default_rng(1).uniform(-5.0, 50.0, (300, 2))
-    y, free = model.rollout(u), replace(model, gate=None).rollout(u)
+    y, free = model.rollout(u), bare(model).rollout(u)
     assert not np.array_equal(y, free)
     np.testing.assert_allclose(y, free_run(model, u), rtol=1e-9, atol=1e-9)
 
 
-def test_a_saved_model_comes_back_with_its_gate_and_an_old_file_without(tmp_path: Path) -> None:
+def test_a_saved_model_comes_back_with_its_gate_and_so_does_one_of_version_0_1(tmp_path: Path) -> None:
     model = MODELS["state"]()
     again = MemoryModel.load(model.save(tmp_path / "m.npz"))
-    assert again.gate == model.gate == Gate("p_lag1", SPAN, CLOSED, ("tau_rw",))
+    assert gate_of(again) == gate_of(model) == Gate("p_lag1", SPAN, CLOSED, ("tau_rw",))
     said = {"input": "p_lag1", "span": SPAN, "closed": CLOSED, "outputs": ["tau_rw"]}
-    assert again.describe()["gate"] == said and again.header()["gate"] == said
+    assert again.describe()["gate"] == said and again.header()["step"]["gate"] == said
+    assert again.arrays().keys() == model.arrays().keys()
+    content = io.BytesIO()  # a file of version 0.1 has the gate beside the step
+    header = bare(model).header() | {"format": 1, "gate": said}
+    np.savez(content, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **model.arrays())
+    (tmp_path / "first.npz").write_bytes(content.getvalue())
+    first = MemoryModel.load(tmp_path / "first.npz")
+    assert gate_of(first) == gate_of(model)
+    u = np.random.default_rng(1).uniform(0.0, 50.0, (50, 2))
+    assert first.rollout(u).tobytes() == model.rollout(u).tobytes()
+
+
+def test_a_file_from_before_there_were_gates_has_none(tmp_path: Path) -> None:
     plain = network_with_memory()
-    assert "gate" not in plain.header()
+    assert "gate" not in plain.header()["step"]
     content = io.BytesIO()  # a file as it was written before there were gates
     header = {key: value for key, value in plain.header().items() if key in ("kind", "signals", "outputs", "step")}
     text = json.dumps({"format": 1, **header}).encode()
     np.savez(content, allow_pickle=False, header=np.frombuffer(text, np.uint8), **plain.arrays())
     (tmp_path / "old.npz").write_bytes(content.getvalue())
     old = ReducedModel.load(tmp_path / "old.npz")
-    assert old.gate is None and old.predict(np.zeros(2)).tobytes() == plain.predict(np.zeros(2)).tobytes()
+    assert "gate" not in old.describe() and old.predict(np.zeros(2)).tobytes() == plain.predict(np.zeros(2)).tobytes()
 
 
 def test_a_gate_that_does_not_fit_is_refused() -> None:
     model = MODELS["state"]()
-    assert model.gate is not None
+    own = gate_of(model)
     for gate, message in (
-        (replace(model.gate, input="V"), "input of a gate must be one of F_br, w_rw, F_br_lag1, .*, got 'V'"),
+        (replace(own, input="V"), "input of a gate must be one of F_br, w_rw, F_br_lag1, .*, got 'V'"),
         (
-            replace(model.gate, span=9e6),
+            replace(own, span=9e6),
             r"span of a gate must be at most the upper bound 4e\+06 of its input 'p_lag1', got 9e",
         ),
-        (replace(model.gate, outputs=None), "outputs of a gate must be some of tau_rw, p, got None"),
-        (replace(model.gate, outputs=("q",)), r"outputs of a gate must be some of tau_rw, p, got \('q',\)"),
-        (replace(model.gate, outputs=("p",)), r"Bounds of 'p' behind a gate must contain 0, got \[1e\+06, 3e\+06\]"),
+        (replace(own, outputs=None), "outputs of a gate must be some of tau_rw, p in a model with memory, got None"),
+        (replace(own, outputs=("q",)), r"outputs of a gate must be some of tau_rw, p, got \('q',\)"),
+        (replace(own, outputs=("p",)), r"Bounds of 'p' behind a gate must contain 0, got \[1e\+06, 3e\+06\]"),
     ):
         with pytest.raises(ConfigError, match=message):
-            replace(model, gate=gate)
+            behind(gate, bare(model))
     for closed in (-1.0, 2.0, np.nan):
         with pytest.raises(ConfigError, match=r"closed of a gate must lie in \[0, 2\), below its span, got"):
             Gate("F", 2.0, closed=closed)
-    with pytest.raises(
-        ConfigError, match="outputs of a gate must be left out for a model without memory, got tau; all"
-    ):
-        fit_pce(
-            runs(range(1)), _space(PLAIN, memory_limits(PLAIN, runs(range(1)))), gate=Gate("F", 1.0, outputs=("tau",))
-        )
+    with pytest.raises(ConfigError, match="slope of 'tau_rw' behind a gate must be 0 outside of the domain"):
+        replace(model, outside_rule="tangent", slope=np.ones((2, 2)))
 
 
 def test_a_history_names_what_it_looks_at() -> None:
@@ -181,7 +189,7 @@ def test_a_fit_behind_a_gate_is_silent_before_contact_and_better_after() -> None
     assert closed.any() and not y[closed, 0].any() and y[~closed, 0].any() and y[closed, 1].any()
     assert np.abs(plain.rollout(valid.X[:200])[closed, 0]).max() > 1e-4
     assert free_run_error(gated, valid) < 0.7 * free_run_error(plain, valid)
-    assert [o["name"] for o in gated.step.fit["outputs"]] == ["tau", "V_drive", "tau_w"]  # type: ignore[attr-defined]
+    assert [o["name"] for o in gated.step.core.fit["outputs"]] == ["tau", "V_drive", "tau_w"]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
