@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.signal import butter, lfilter, sosfilt
 
-from hmor.studies import moment_frame, multi_axial_benchmark
+from hmor.studies import loading_box, moment_frame, multi_axial_benchmark
 from hmor.studies.base import Options, ground_motion
 from mor import lhs
 from mor.dynamics.control_design import arx_parameters
@@ -119,7 +119,7 @@ def controllers() -> dict[str, Any]:
     six = moment_frame.controllers("mpc", np.eye(6), settings)
     plant = parallel(list(actuators(1).values()))
     report = design_report(six, plant)
-    part = numerical_part(0.02).discretise(moment_frame.DT)
+    part = numerical_part(0.02).discretise(loading_box.DT)
     pose = StateSpaceMatrices(part.A, part.B, part.C[:2], np.zeros((2, 3)), part.dt)
     arguments = {
         "stiffness": Column().stiffness,
@@ -128,7 +128,7 @@ def controllers() -> dict[str, Any]:
     }
     design = lhs(moment_frame.SPACE, 10, seed=SEED)
     radii = [
-        hybrid_radius(six, parallel(moment_frame.perturbed(design.parameters(i))), pose, **arguments) for i in range(10)
+        hybrid_radius(six, parallel(loading_box.perturbed(design.parameters(i))), pose, **arguments) for i in range(10)
     ]
     ticks = {}
     for kind in ("none", "mpc6"):  # the same loop with and without the controller, targets and noise as in a test

@@ -74,6 +74,8 @@ from rt_runtime.safety.monitor import Monitor as Monitor
 from rt_runtime.safety.monitor import Rule as Rule
 from rt_runtime.safety.monitor import StartStop as StartStop
 from rt_runtime.safety.monitor import protect as protect
+from rt_runtime.safety.pose import GuardedPose as GuardedPose
+from rt_runtime.safety.pose import axial_rule as axial_rule
 from rt_runtime.safety.pose import guard_pose as guard_pose
 from rt_runtime.safety.pose import pose_rules as pose_rules
 from rt_runtime.safety.watches import EnergyWatch as EnergyWatch

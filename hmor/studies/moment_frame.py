@@ -7,28 +7,42 @@ target; strokes of the target; controllers with preview; commands. Najafi and Sp
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from hmor.studies.base import Options, Run, VirtualTest, ground_motion
-from mor import Normal, ParameterSpace, TransferFunction, prediction_model
+from hmor.studies.loading_box import (
+    BOUNDS,
+    DT,
+    NOISE,
+    RATE,
+    add_actuators,
+    add_controllers,
+    add_measured,
+    add_sensors,
+    coupling_matrix,
+    declare,
+    error,
+    perturbed,
+)
+from mor import Normal, ParameterSpace, lhs, prediction_model
 from mor.dynamics.control_design import inverse_with_low_pass, low_pass, lqg_feedback
-from mor.dynamics.tracking_design import parallel
-from mor.models.loading_box import LIMBS, actuators, platform
+from mor.dynamics.preflight import preflight
+from mor.dynamics.tracking_design import design_report, hybrid_problems, parallel
+from mor.dynamics.transfer import StateSpaceMatrices
+from mor.models.loading_box import FLOW, LIMBS, LOAD_CELL, PISTON, actuators, platform
 from mor.models.moment_frame import Column, complete_yielding_frame, moment_frame, numerical_part, yielding_column
 from rt_runtime import (
     Fade,
-    ForceTransform,
-    ForwardKinematics,
     Gain,
+    GuardedPose,
     Horizon,
-    InverseKinematics,
     Loop,
     ModelBasedCompensator,
-    Noise,
     Polynomial,
     Record,
     StartStop,
@@ -36,23 +50,24 @@ from rt_runtime import (
     Table,
     TrackingMpc,
     Tripped,
+    axial_rule,
     guard_pose,
     pose_rules,
     previous,
 )
 from rt_runtime._core import Block
 from rt_runtime.checks import Floats, one_of
+from rt_runtime.engine.pacing import STATES
 
-RATE = 1000.0
-DT = 1 / RATE
-NOISE = 1e-5
-"""Standard deviation of each potentiometer per sample, in m."""
-
-POSE = ("m", "m", "m", "rad", "rad", "rad")
-BOUNDS = tuple(0.9 * s for s in (0.053, 0.053, 0.0254, 0.0254, 0.0254, 0.0254))
-POSE_LIMITS = (0.04, 0.01, 0.02, 0.05, 0.05, 0.15)
+POSE_LIMITS = (0.035, 0.003, 0.005, 0.02, 0.02, 0.1)
 POSE_SPEEDS = (0.5, 0.05, 0.05, 0.5, 0.5, 1.5)
 MANNERS = StartStop(soft_start=0.0, trip=0.5)
+AXIAL_LIMIT = 28e3
+"""What the three vertical actuators can pull, in N."""
+
+RUNNING = STATES.index("running")
+FORECAST_EVERY = 5
+PERTURBED = 10
 CONTROLS = ("none", "feedforward", "mmbc", "mpc", "mpc6")
 SPACE = ParameterSpace({f"{what}_{limb}": Normal(1.0, 0.01) for limb in LIMBS for what in ("gain", "speed")})
 """What may differ from the identified actuators: static gain and pole frequencies, 1 % each."""
@@ -88,25 +103,6 @@ CASES = {
     "yielding": Case("mpc", specimen="yielding", scale=0.3),
 }
 """The runs of the study, by name."""
-
-
-def coupling_matrix(level_db: float | None) -> Floats:
-    """Return 1 on the diagonal and `level_db` of either sign beside it, the same matrix in every run."""
-    if level_db is None:
-        return np.eye(6)
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], (6, 6))
-    return np.asarray(np.where(np.eye(6, dtype=bool), 1.0, 10 ** (level_db / 20) * signs))
-
-
-def perturbed(parameters: Mapping[str, float]) -> list[TransferFunction]:
-    """Return the simulated actuators: P(s / speed) gain; without parameters the identified ones."""
-    found = []
-    for limb, plant in actuators(1).items():
-        gain, speed = parameters.get(f"gain_{limb}", 1.0), parameters.get(f"speed_{limb}", 1.0)
-        n = plant.denominator.size - 1
-        top = plant.numerator * speed**n * gain
-        found.append(TransferFunction(top, plant.denominator * speed ** np.arange(n + 1.0)))
-    return found
 
 
 def controllers(kind: str, coupling: Floats, settings: Mapping[str, Any]) -> list[Any]:
@@ -152,38 +148,22 @@ def build(
 ) -> Loop:
     """Build the loop of one run: the virtual box first, then what would run beside a real one.
 
-    With the setting `guarded` a monitor stands behind the target pose. `potentiometers` (wires and noise to readings)
-    may lie.
+    With the setting `guarded` everything is as beside a real box: the loop refuses a target that is beyond its strokes,
+    load cells or flow, and a monitor stands behind the target pose. `potentiometers` (wires and noise to readings) may
+    lie.
     """
     guarded = bool(options.settings.get("guarded", False))
     loop, coupling = Loop(RATE), coupling_matrix(case.coupling_db)
     loop.signal("ground", unit="m/s2")
-    for name in ("command", "stroke", "wire", "wire_noise", "reading", "measured_stroke", "target_stroke"):
-        loop.signal(f"{name}[6]", unit="m")
-    for name in ("pose", "measured", "target"):
-        loop.signal(f"{name}[6]", unit=POSE)
-    for name in ("reaction", "feedback"):
-        loop.signal(f"{name}[6]", unit=("N", "N", "N", "Nm", "Nm", "Nm"))
-    loop.signal("cell[6]", unit="N")
+    declare(loop)
     loop.signal("x[3]", unit=("m", "rad", "rad"))
-    for name in ("residual", "pivot", "margin", "wire_margin", "measured_margin", "true_residual", "true_pivot"):
-        loop.signal(name)
     loop.add("ground", ground, outputs=["ground"])
-    _add_box(
-        loop,
-        case,
-        perturbed(parameters),
-        coupling,
-        float(options.settings.get("noise", NOISE)),
-        options.seed,
-        potentiometers,
-    )
-
-    actuator_side, wires = platform(1), platform(1, "pots")
-    loop.add("pose", ForwardKinematics(wires), inputs=["reading[6]"], outputs=["measured[6]", "residual", "pivot"])
-    outputs = ["measured_stroke[6]", "measured_margin"]
-    loop.add("strokes", InverseKinematics(actuator_side), inputs=["measured[6]"], outputs=outputs)
-    loop.add("force", ForceTransform(actuator_side), inputs=["cell[6]", "measured[6]"], outputs=["feedback[6]"])
+    add_actuators(loop, perturbed(parameters), coupling)
+    _add_column(loop, case, ["pose_1", "pose_6"])
+    loop.add("reaction", Gain(np.eye(6)[:, [0, 5]]), inputs=["top[2]"], outputs=["reaction[6]"])
+    noise = float(options.settings.get("noise", NOISE))
+    add_sensors(loop, noise=noise, seed=options.seed, potentiometers=potentiometers)
+    add_measured(loop)
     part = numerical_part(case.damping)
     sign = np.array([1.0, 1.0, 1.0]) if case.closed else np.array([1.0, 0.0, 0.0])
     block = StateSpace(part.A, part.B * sign, part.C, dt=DT)
@@ -197,85 +177,80 @@ def build(
     loop.add("numerical", block, inputs=["ground", *fed_back], outputs=["x[3]"])
     loop.add("target", Gain(np.eye(6)[:, [0, 5]]), inputs=["x_1", "x_2"], outputs=["target[6]"])
     if guarded:
-        rules = pose_rules("reading[6]", "command[6]")
-        guard_pose(loop, "target[6]", "guarded[6]", rules, limits=POSE_LIMITS, speeds=POSE_SPEEDS, manners=MANNERS)
+        axial = axial_rule("measured_2", stiffness=Column().axial, largest=AXIAL_LIMIT)
+        pose = GuardedPose("target[6]", "guarded[6]", platform(1), POSE_LIMITS, POSE_SPEEDS)
+        guard_pose(loop, pose, [*pose_rules("reading[6]", "command[6]"), axial], manners=MANNERS)
         loop.add("state", Gain(1.0), inputs=["monitor.state"], outputs=["state"])
-    outputs = ["target_stroke[6]", "margin"]
-    wanted = "guarded[6]" if guarded else "target[6]"
-    loop.add("target_strokes", InverseKinematics(actuator_side), inputs=[wanted], outputs=outputs)
-    _add_controllers(
-        loop, case.control, controllers(case.control, coupling, options.settings) if case.control != "none" else []
-    )
+    found = controllers(case.control, coupling, options.settings) if case.control != "none" else []
+    add_controllers(loop, found, wanted="guarded[6]" if guarded else "target[6]")
+    if guarded:
+        loop.require("Target", lambda: target_problems(case, ground))
+    if found:
+        loop.require(
+            "Controllers", lambda: design_report(found, parallel(list(actuators(1).values()), coupling)).problems
+        )
+    if case.closed and case.control.startswith("mpc"):
+        key = (case.control, case.coupling_db, case.damping, tuple(sorted(options.settings.items())))
+        loop.require("Stability", lambda: stability_problems(*key))
     return loop
 
 
-def _add_box(
-    loop: Loop,
-    case: Case,
-    plants: list[TransferFunction],
-    coupling: Floats,
-    noise: float,
-    seed: int,
-    potentiometers: Block | None,
-) -> None:
-    """Add actuators, platform, column, load cells and potentiometers."""
-    plant = parallel(plants, coupling)
-    block = StateSpace(plant.A, plant.B, plant.C, dt=DT, update="start")
-    loop.add("actuators", block, inputs=[previous("command[6]")], outputs=["stroke[6]"])
-    outputs = ["pose[6]", "true_residual", "true_pivot"]
-    loop.add("platform", ForwardKinematics(platform(1), steps=3), inputs=["stroke[6]"], outputs=outputs)
+def target_problems(case: Case, ground: Table) -> Sequence[str]:
+    """Compare the strokes, forces and flow that the complete frame would ask for with those of the box."""
+    record = _complete(case, ground, ground.duration)
+    x, top = record["x[3]"][::FORECAST_EVERY], record["top[2]"][::FORECAST_EVERY]
+    pose, reaction = (np.zeros((len(x), 6)) for _ in range(2))
+    pose[:, [0, 5]], reaction[:, [0, 5]] = x[:, :2], top
+    rate = RATE / FORECAST_EVERY
+    limits = {"force_limit": LOAD_CELL, "piston_area": PISTON, "flow_limit": FLOW}
+    return preflight(platform(1), pose, rate, reaction=reaction, **limits).problems
+
+
+@cache
+def stability_problems(
+    control: str, coupling_db: float | None, damping: float, settings: tuple[tuple[str, Any], ...]
+) -> Sequence[str]:
+    """Judge the whole test on the identified actuators and on ten perturbed ones."""
+    coupling = coupling_matrix(coupling_db)
+    plants = {"the identified actuators": parallel(perturbed({}), coupling)}
+    design = lhs(SPACE, PERTURBED, seed=1)
+    for i in range(PERTURBED):
+        plants[f"perturbed actuators {i + 1}"] = parallel(perturbed(design.parameters(i)), coupling)
+    part = numerical_part(damping).discretise(DT)
+    target = StateSpaceMatrices(part.A, part.B, part.C[:2], np.zeros((2, 3)), DT)
+    return hybrid_problems(
+        controllers(control, coupling, dict(settings)),
+        plants,
+        target,
+        stiffness=Column().stiffness,
+        force_inputs=[1, 2],
+        to_strokes=platform(1).jacobian()[:, [0, 5]],
+    )
+
+
+def _add_column(loop: Loop, case: Case, pose: list[str]) -> None:
+    """Add the column: its force and moment top[2] for U_x and R_z of its top."""
+    loop.signal("top[2]", unit=("N", "Nm"))
     if case.specimen == "elastic":
-        full = np.zeros((6, 6))
-        full[np.ix_([0, 5], [0, 5])] = Column().stiffness
-        loop.add("column", Gain(full), inputs=["pose[6]"], outputs=["reaction[6]"])
-    else:
-        loop.signal("speed[2]", unit=("m/s", "rad/s"))
-        loop.signal("top[2]", unit=("N", "Nm"))
-        rate = StateSpace(np.zeros((2, 2)), np.eye(2), -RATE * np.eye(2), RATE * np.eye(2), dt=DT, method="discrete")
-        loop.add("speed", rate, inputs=["pose_1", "pose_6"], outputs=["speed[2]"])
-        column = yielding_column().block(dt=DT, substeps=2, update="start")
-        loop.add("hinge", column, inputs=["pose_1", "pose_6", "speed[2]"], outputs=["top[2]"])
-        loop.add("column", Gain(np.eye(6)[:, [0, 5]]), inputs=["top[2]"], outputs=["reaction[6]"])
-    cells = ForceTransform(platform(1), inverse=True)
-    loop.add("load_cells", cells, inputs=["reaction[6]", "pose[6]"], outputs=["cell[6]"])
-    outputs = ["wire[6]", "wire_margin"]
-    loop.add("wires", InverseKinematics(platform(1, "pots")), inputs=["pose[6]"], outputs=outputs)
-    loop.add("noise", Noise([noise] * 6, seed=seed), outputs=["wire_noise[6]"])
-    both = potentiometers or Gain(np.hstack([np.eye(6), np.eye(6)]))
-    loop.add("potentiometers", both, inputs=["wire[6]", "wire_noise[6]"], outputs=["reading[6]"])
-
-
-def _add_controllers(loop: Loop, kind: str, found: list[Any]) -> None:
-    """Add the controllers between target strokes, measured strokes and commands."""
-    if kind == "none":
-        loop.add("control", Gain(np.eye(6)), inputs=["target_stroke[6]"], outputs=["command[6]"])
+        loop.add("column", Gain(Column().stiffness), inputs=pose, outputs=["top[2]"])
         return
-    if len(found) == 1:
-        loop.signal("iterations")
-        loop.signal("status")
-        outputs = ["command[6]", "iterations", "status"]
-        loop.add("control", found[0], inputs=["target_stroke[6]", "measured_stroke[6]"], outputs=outputs)
-        return
-    for i, block in enumerate(found, 1):
-        further = [f"control_{i}.{name}" for name in ("a", "b")[: block.n_out - 1]]
-        for name in further:
-            loop.signal(name)
-        inputs = [f"target_stroke_{i}", f"measured_stroke_{i}"]
-        loop.add(f"control_{i}", block, inputs=inputs, outputs=[f"command_{i}", *further])
-
-
-def error(values: Floats, reference: Floats) -> float:
-    """Return 100 sqrt(sum e^2 / sum r^2)."""
-    return float(100 * np.sqrt(np.sum((values - reference) ** 2) / np.sum(reference**2)))
+    loop.signal("speed[2]", unit=("m/s", "rad/s"))
+    rate = StateSpace(np.zeros((2, 2)), np.eye(2), -RATE * np.eye(2), RATE * np.eye(2), dt=DT, method="discrete")
+    loop.add("speed", rate, inputs=pose, outputs=["speed[2]"])
+    column = yielding_column().block(dt=DT, substeps=2, update="start")
+    loop.add("column", column, inputs=[*pose, "speed[2]"], outputs=["top[2]"])
 
 
 def judge(case: Case, record: Record) -> dict[str, float]:
     """Return tracking of U_x and R_z in percent and, with feedback, the response against the complete frame."""
+    if any(signal.name == "monitor.state" for signal in record.signals):
+        running = record["monitor.state"] == RUNNING  # not the way to rest after it
+        record = replace(record, time=record.time[running], values=record.values[running])
     pose, target = record["pose[6]"], record["target[6]"]
     found = {"ux": error(pose[:, 0], target[:, 0]), "rz": error(pose[:, 5], target[:, 5])}
     if case.closed:
         x, ground = record["x[3]"], record["ground"]
-        whole = _complete(case, ground)
+        whole = _complete(case, Table(np.arange(len(ground)) * DT, ground), len(ground) * DT)["x[3]"]
         found |= {f"response_{i + 1}": error(x[:, i], whole[:, i]) for i in range(3)}
         found["axial_kN"] = float(np.abs(pose[:, 1]).max() * Column().axial / 1e3)
     found["command_mm"] = float(1e3 * np.abs(record["command[6]"]).max())
@@ -283,8 +258,8 @@ def judge(case: Case, record: Record) -> dict[str, float]:
     return found
 
 
-def _complete(case: Case, ground: Floats) -> Floats:
-    """Response of the undivided frame to the same held ground motion."""
+def _complete(case: Case, ground: Table, duration: float) -> Record:
+    """Response x[3] of the undivided frame to the same ground motion; force and moment top[2] of its column."""
     whole = moment_frame(case.damping)[1].state_space()
     block: Any = StateSpace(whole.A, whole.B, whole.C[:3], whole.D[:3], dt=DT)
     if case.specimen == "yielding":
@@ -292,9 +267,10 @@ def _complete(case: Case, ground: Floats) -> Floats:
     loop = Loop(RATE)
     loop.signal("ground", unit="m/s2")
     loop.signal("x[3]", unit=("m", "rad", "rad"))
-    loop.add("ground", Table(np.arange(len(ground)) * DT, ground), outputs=["ground"])
+    loop.add("ground", ground, outputs=["ground"])
     loop.add("frame", block, inputs=["ground"], outputs=["x[3]"])
-    return loop.run(len(ground) * DT)["x[3]"]
+    _add_column(loop, case, ["x_1", "x_2"])
+    return loop.run(duration)
 
 
 def run(parameters: Mapping[str, float], options: Options) -> Run:

@@ -1,4 +1,4 @@
-"""Check a target history against a device before the test: strokes, forces of the limbs, oil flow."""
+"""Check a target history against a device before the test: strokes, singular poses, forces of the limbs, oil flow."""
 
 from __future__ import annotations
 
@@ -10,20 +10,24 @@ from numpy.typing import ArrayLike
 from rt_runtime import ForceTransform, InverseKinematics, Platform
 from rt_runtime.checks import Floats, finite_array, positive
 from rt_runtime.errors import ConfigError
+from rt_runtime.kinematics.platform import WORST_CONDITION
 
 STROKE_SHARE = 0.9
+POSES = 200
+"""How many poses of a target, those farthest from rest, are looked at for singularity."""
 
 
 @dataclass(frozen=True, eq=False)
 class Preflight:
     """What a target asks of a device, and the problems in words.
 
-    strokes (n, 6) in m; stroke_share: largest stroke over its limit; force: largest of a limb in N; flow: largest in
-    m3/s (both 0 when not asked for).
+    strokes (n, 6) in m; stroke_share: largest stroke over its limit; condition: largest of the Jacobian; force: largest
+    of a limb in N; flow: largest in m3/s (both 0 when not asked for). `loop.require` takes the problems.
     """
 
     strokes: Floats
     stroke_share: float
+    condition: float
     force: float
     flow: float
     problems: tuple[str, ...]
@@ -41,6 +45,7 @@ def preflight(
     rate: float,
     *,
     stiffness: ArrayLike | None = None,
+    reaction: ArrayLike | None = None,
     force_limit: float = float("inf"),
     piston_area: float = 0.0,
     flow_limit: float = float("inf"),
@@ -57,6 +62,8 @@ def preflight(
         Poses per second.
     stiffness
         (6, 6) of the specimen, for the forces of the limbs f = J^-T K w.
+    reaction
+        Or force and moment of the specimen (n, 6) along the target, in N and N m.
     force_limit
         Of one limb, in N.
     piston_area, flow_limit
@@ -73,11 +80,20 @@ def preflight(
         for name, most in zip(platform.limbs, share.max(axis=0), strict=True)
         if most > STROKE_SHARE
     ]
+    far = np.argsort(np.abs(strokes).max(axis=1))[-POSES:]
+    condition = max((platform.condition(poses[i]) for i in far), default=0.0)
+    if not condition <= WORST_CONDITION:
+        problems.append(
+            f"Poses of the target must not be singular: the condition number of the Jacobian must be at most "
+            f"{WORST_CONDITION:g}, got {condition:.3g}; scale the motion down."
+        )
     force = 0.0
     if stiffness is not None:
-        k = finite_array(stiffness, "stiffness", of, (6, 6))
+        reaction = poses @ finite_array(stiffness, "stiffness", of, (6, 6)).T
+    if reaction is not None:
         cells = ForceTransform(platform, inverse=True)
-        forces = np.array([cells.step(0.0, np.r_[k @ pose, pose]) for pose in poses])
+        pulls = finite_array(reaction, "reaction", of, poses.shape)
+        forces = np.array([cells.step(0.0, np.r_[pull, pose]) for pull, pose in zip(pulls, poses, strict=True)])
         force = float(np.abs(forces).max())
         if force > force_limit:
             limb = platform.limbs[int(np.abs(forces).max(axis=0).argmax())]
@@ -86,4 +102,4 @@ def preflight(
     flow = float(piston_area * speed.sum(axis=1).max()) if len(speed) else 0.0
     if flow > flow_limit:
         problems.append(f"Flow of the target must be at most {flow_limit:g} m3/s, got {flow:.3g} m3/s; scale it down.")
-    return Preflight(strokes, float(share.max()), force, flow, tuple(problems))
+    return Preflight(strokes, float(share.max()), condition, force, flow, tuple(problems))

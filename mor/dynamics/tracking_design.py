@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import block_diag, expm, solve_discrete_lyapunov
 
 from mor.dynamics.transfer import StateSpaceMatrices, TransferFunction
-from rt_runtime import FromState, Mpc, Polynomial, TrackingMpc
+from rt_runtime import FromState, ModelBasedCompensator, Mpc, Polynomial, TrackingMpc
 from rt_runtime.checks import Floats, finite_array, positive, whole
 from rt_runtime.errors import ConfigError
 
@@ -18,7 +18,7 @@ NOISE_WARNING, NOISE_LIMIT = 50.0, 100.0
 COUPLING_LIMIT_DB = -30.0
 MOST_DELAY = 50
 
-Controller = Mpc | TrackingMpc
+Controller = Mpc | TrackingMpc | ModelBasedCompensator
 
 
 def model_preview(
@@ -100,14 +100,15 @@ class DesignReport:
     advice: tuple[str, ...]
 
     @property
-    def usable(self) -> bool:
-        """Whether the loop is stable and its noise gain below the limit."""
-        return bool(self.radius < 1.0 and self.noise_gain <= NOISE_LIMIT)
+    def problems(self) -> tuple[str, ...]:
+        """Why the controller must not run: an unstable loop, or too much noise. `loop.require` takes them."""
+        usable = self.radius < 1.0 and self.noise_gain <= NOISE_LIMIT
+        return () if usable else (f"Controller must not run: {self.advice[0]}",)
 
     def check(self) -> DesignReport:
         """Return the report, or refuse a controller that must not run."""
-        if not self.usable:
-            raise ConfigError(f"Controller must not run: {self.advice[0]}")
+        if self.problems:
+            raise ConfigError(self.problems[0])
         return self
 
 
@@ -122,14 +123,14 @@ def design_report(
     Parameters
     ----------
     controllers
-        One controller for all channels, or a list with one per channel.
+        One controller for all channels, or a list with one per channel; a compensator without its adaptation.
     plant
         Continuous, or sampled at the control interval; as many inputs and outputs as the controllers have.
     band
         Frequencies in Hz over which the coupling is judged.
     """
-    every = [controllers] if isinstance(controllers, Mpc | TrackingMpc) else list(controllers)
-    dt = every[0].model.dt
+    every = [controllers] if isinstance(controllers, Mpc | TrackingMpc | ModelBasedCompensator) else list(controllers)
+    dt = every[0].period
     sampled = plant if plant.dt else plant.discretise(dt)
     law = _laws(every)
     if law.D.shape != (sampled.B.shape[1], len(sampled.C)):
@@ -239,6 +240,39 @@ def hybrid_radius(
     return float(np.abs(np.linalg.eigvals(A)).max())
 
 
+def hybrid_problems(
+    controllers: TrackingMpc | Sequence[TrackingMpc],
+    plants: Mapping[str, StateSpaceMatrices],
+    numerical: StateSpaceMatrices,
+    *,
+    stiffness: ArrayLike,
+    force_inputs: Sequence[int],
+    to_strokes: ArrayLike,
+) -> list[str]:
+    """Say on which plants the whole test is unstable; `loop.require` takes the sentences.
+
+    Parameters
+    ----------
+    controllers
+        As of `hybrid_radius`.
+    plants
+        {name: plant}: the identified one and those it may be instead.
+    numerical, stiffness, force_inputs, to_strokes
+        As of `hybrid_radius`.
+    """
+    found = []
+    for name, plant in plants.items():
+        radius = hybrid_radius(
+            controllers, plant, numerical, stiffness=stiffness, force_inputs=force_inputs, to_strokes=to_strokes
+        )
+        if not radius < 1.0:
+            found.append(
+                f"The whole test must be stable on {name}, got a largest pole of {radius:.4f}; more damping, another "
+                "preview or a better model of the actuators is needed."
+            )
+    return found
+
+
 def _kept(controller: TrackingMpc) -> list[int]:
     """Return the ages, in intervals, of the targets a controller makes its preview from."""
     preview = controller.preview
@@ -249,14 +283,18 @@ def _laws(controllers: Sequence[Controller]) -> StateSpaceMatrices:
     """Return the controllers without references as one system: state [estimate; last command] each, from y to u."""
     parts = [_law(controller) for controller in controllers]
     A, B, C, D = (block_diag(*(part[i] for part in parts)) for i in range(4))
-    return StateSpaceMatrices(A, B, C, D, controllers[0].model.dt)
+    return StateSpaceMatrices(A, B, C, D, controllers[0].period)
 
 
 def _law(controller: Controller) -> tuple[Floats, Floats, Floats, Floats]:
     """Return z+ = A z + B y, u = C z + D y for z = [x(k|k-1); u(k-1)] and zero references.
 
     x(k|k) = x + M (y - C x),   u(k) = u(k-1) + K_x x(k|k) + K_u u(k-1),   x(k+1|k) = A x(k|k) + B u(k)
+
+    A compensator has z = [feedback; sections of the inverse]:   mu = -K y,   u = F mu
     """
+    if isinstance(controller, ModelBasedCompensator):
+        return _compensator_law(controller)
     model = controller.model
     n, m = len(model.A), model.n_in
     gains = np.asarray(controller.gains)[:m]
@@ -268,7 +306,23 @@ def _law(controller: Controller) -> tuple[Floats, Floats, Floats, Floats]:
     return A, B, C, D
 
 
-def _into_laws(controllers: Sequence[Controller]) -> Floats:
+def _compensator_law(controller: ModelBasedCompensator) -> tuple[Floats, Floats, Floats, Floats]:
+    a, b, c, d = controller.feedback
+    A, B, C, D = np.asarray(a), -np.asarray(b), np.asarray(c), np.array([[-d]])
+    for b0, b1, b2, a1, a2 in np.asarray(controller.sections):
+        section = (
+            np.array([[-a1, -a2], [1.0, 0.0]]),
+            np.array([[1.0], [0.0]]),
+            np.array([[b1 - a1 * b0, b2 - a2 * b0]]),
+        )
+        n = len(A)
+        A = np.block([[A, np.zeros((n, 2))], [section[1] @ C, section[0]]])
+        B = np.vstack([B, section[1] @ D])
+        C, D = np.hstack([b0 * C, section[2]]), b0 * D
+    return A, B, C, D
+
+
+def _into_laws(controllers: Sequence[TrackingMpc]) -> Floats:
     """How a change of the command enters the states of the controllers: [B; 1] each."""
     return np.asarray(block_diag(*(np.vstack([c.model.B, np.eye(c.model.n_in)]) for c in controllers)))
 

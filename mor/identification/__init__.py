@@ -1,5 +1,7 @@
 """Models of actuators from records: frequency responses, fits of transfer functions, coupling of channels."""
 
+from mor.identification.axes import orthogonal_multisines as orthogonal_multisines
+from mor.identification.axes import response_table as response_table
 from mor.identification.fit import Fit as Fit
 from mor.identification.fit import fit_transfer_function as fit_transfer_function
 from mor.identification.response import Frf as Frf

@@ -13,6 +13,10 @@ from rt_runtime.checks import Floats, whole
 from rt_runtime.errors import ConfigError
 
 LEAST_COHERENCE = 0.5
+WEAK_SHARE = 0.25
+"""Share of the lines that may have less; a zero of the plant takes a few."""
+
+LARGEST_ERROR = 0.2
 PASSES = 30
 EVALUATIONS = 60
 
@@ -32,6 +36,31 @@ class Fit:
     noise_floor: float
     invertible: bool
     notes: tuple[str, ...] = field(default_factory=tuple)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why the model must not reach a loop: it is unstable, or it is not the plant of the record.
+
+        `loop.require` takes them. The median error of the lines must be at most 20 %.
+        """
+        found = []
+        if self.model.poles.real.max() >= 0:
+            found.append("The identified model must be stable, got a pole in the right half plane; fit fewer poles.")
+        off = np.abs(self.model.response(self.frf.frequency) - self.frf.H) / np.abs(self.frf.H)
+        if not (middle := float(np.median(off))) <= LARGEST_ERROR:
+            found.append(
+                f"The identified model must follow its record within {100 * LARGEST_ERROR:g} %, got a median error of "
+                f"{100 * middle:.0f} %; fit other numbers of poles and zeros, or narrow the band."
+            )
+        if (words := weak_coherence(self.frf)) is not None:
+            found.append(words)
+        return tuple(found)
+
+    def check(self) -> Fit:
+        """Return the fit, or refuse a model that must not reach a loop."""
+        if self.problems:
+            raise ConfigError.from_problems("Identified model", list(self.problems))
+        return self
 
 
 def fit_transfer_function(
@@ -119,12 +148,20 @@ def _check(lines: Frf, n: int, m: int, at_origin: int) -> None:
             f"poles of {of} must be fewer than the lines in the band allow, got {n} poles and {m} zeros for "
             f"{len(lines.frequency)} lines; widen the band."
         )
-    low = float(np.median(lines.coherence))
-    if low < LEAST_COHERENCE:
-        raise ConfigError(
-            f"Coherence of the response must be at least {LEAST_COHERENCE:g} in the band, got a median of {low:.2f}; "
-            "excite more, average longer, or narrow the band."
-        )
+    if (words := weak_coherence(lines)) is not None:
+        raise ConfigError(words)
+
+
+def weak_coherence(lines: Frf) -> str | None:
+    """Say that too many lines have too little coherence, or return None."""
+    weak = lines.coherence < LEAST_COHERENCE
+    if weak.mean() <= WEAK_SHARE:
+        return None
+    return (
+        f"Coherence of the response must be at least {LEAST_COHERENCE:g} in the band, got less in "
+        f"{100 * weak.mean():.0f} % of the lines (median {np.median(lines.coherence):.2f}, from "
+        f"{lines.frequency[weak][0]:.3g} Hz on); excite more, average longer, or narrow the band."
+    )
 
 
 def _levy(s: Complex, H: Complex, weight: Floats, terms: Complex, n: int) -> tuple[Floats, Floats]:

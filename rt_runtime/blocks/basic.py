@@ -84,6 +84,7 @@ class Table(_core.Table):
             raise ConfigError(
                 f"times of {of} must increase strictly, got {t[i]:g} then {t[i + 1]:g} at row {i + 1}; sort the table."
             )
+        self.duration = float(t[-1])
         super().__init__(t, v)
 
 

@@ -39,6 +39,36 @@ def cycle(calls: Sequence[Call], reader: Call, writer: Call) -> str:
     return ""
 
 
+def wiring_problems(calls: Sequence[Call], constants: Collection[str]) -> list[str]:
+    """Name every signal that is read but not written, and every read that comes before its write."""
+    order = {call.name: i for i, call in enumerate(calls)}
+    writers = {signal: call for call in calls for signal in call.outputs}
+    problems = []
+    for i, call in enumerate(calls):
+        for item in call.inputs:
+            name = item.name if isinstance(item, Previous) else item
+            writer = writers.get(name)
+            if name in constants:
+                continue
+            if writer is None:
+                problems.append(
+                    f"Signal '{name}' is read by block '{call.name}' but no block writes it; add its writer or "
+                    "declare it with loop.constant."
+                )
+            elif not isinstance(item, Previous) and order[writer.name] >= i:
+                problems.append(
+                    f"Block '{call.name}' reads signal '{name}' before block '{writer.name}' writes it in the tick"
+                    f"{cycle(calls, call, writer)}; add the writer first or declare last tick's value with "
+                    f"previous('{name}')."
+                )
+            elif isinstance(item, Previous) and order[writer.name] < i:
+                problems.append(
+                    f"Block '{call.name}' declares previous('{name}') but block '{writer.name}' writes it earlier "
+                    "in the tick; drop previous() or put a Delay between them."
+                )
+    return problems
+
+
 def in_every_tick(calls: Sequence[Call], names: Collection[str]) -> list[Call]:
     """Take the writers of the signals, and the writers of what they read in the same tick, off the test clock."""
     wanted, result = set(names), list(calls)

@@ -7,13 +7,14 @@ import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from rt_runtime import _core
 from rt_runtime.checks import positive, whole
-from rt_runtime.engine.calls import UNTIMED, Call, cycle, in_every_tick
+from rt_runtime.engine.calls import UNTIMED, Call, in_every_tick, wiring_problems
 from rt_runtime.engine.desk import Desk
 from rt_runtime.engine.ended import blame, why_it_ended, with_losses
 from rt_runtime.engine.pacing import Pacing, Status, run_paced
@@ -52,6 +53,7 @@ class Loop:
         self._signals: dict[str, Signal] = {}
         self._constants: set[str] = set()
         self._calls: list[Call] = []
+        self._requirements: dict[str, Callable[[], Sequence[str]]] = {}
         self._recorded: tuple[str, ...] | None = None
         self._record_every = 1
 
@@ -157,34 +159,29 @@ class Loop:
         self._recorded = None if signals is None else tuple(dict.fromkeys(signals))
         self._record_every = whole(every, "every", "record", 1)
 
+    def require(self, name: str, problems: Callable[[], Sequence[str]]) -> None:
+        """Let no tick begin while `problems` returns sentences; `check` names them all.
+
+        It is called once. `preflight`, `design_report` and fitted models have such sentences in their `problems`.
+
+        Parameters
+        ----------
+        name
+            What is required, of its own in the loop; it stands in front of the sentences.
+        problems
+            Returns one sentence for each reason why the test must not run.
+        """
+        if name in self._requirements:
+            raise ConfigError(f"Requirement '{name}' of the loop must have a name of its own, but it is taken.")
+        self._requirements[name] = cache(lambda: tuple(problems()))
+
     def check(self) -> None:
-        """Find every signal without a writer and every read that comes before its write, and name them all at once."""
-        order = {call.name: i for i, call in enumerate(self._calls)}
-        problems = []
-        for i, call in enumerate(self._calls):
-            for item in call.inputs:
-                name = item.name if isinstance(item, Previous) else item
-                writer = self._writer(name)
-                if name in self._constants:
-                    continue
-                if writer is None:
-                    problems.append(
-                        f"Signal '{name}' is read by block '{call.name}' but no block writes it; add its writer or "
-                        "declare it with loop.constant."
-                    )
-                elif not isinstance(item, Previous) and order[writer.name] >= i:
-                    problems.append(
-                        f"Block '{call.name}' reads signal '{name}' before block '{writer.name}' writes it in the tick"
-                        f"{cycle(self._calls, call, writer)}; add the writer first or declare last tick's value with "
-                        f"previous('{name}')."
-                    )
-                elif isinstance(item, Previous) and order[writer.name] < i:
-                    problems.append(
-                        f"Block '{call.name}' declares previous('{name}') but block '{writer.name}' writes it earlier "
-                        "in the tick; drop previous() or put a Delay between them."
-                    )
+        """Name every signal without a writer, every read before its write and every requirement that is not met."""
+        problems = wiring_problems(self._calls, self._constants)
         if not self._calls:
             problems.append("Loop must have at least one block; add one with loop.add.")
+        for requirement, found in self._requirements.items():
+            problems += [f"{requirement}: {sentence}" for sentence in found()]
         if problems:
             raise ConfigError.from_problems("Loop", problems)
 

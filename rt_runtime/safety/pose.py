@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING
 
+from rt_runtime.checks import finite_array, positive
 from rt_runtime.engine.signal_names import expand
+from rt_runtime.kinematics.maps import InverseKinematics
+from rt_runtime.kinematics.platform import WORST_CONDITION, Platform
 from rt_runtime.safety.monitor import Command, Monitor, Rule, StartStop, protect
 
 if TYPE_CHECKING:
@@ -14,6 +20,7 @@ if TYPE_CHECKING:
 LARGEST_RESIDUAL = 1e-5
 LEAST_PIVOT = 1e-3
 LEAST_MARGIN = 0.05
+AXIAL_TICKS = 5
 
 
 def pose_rules(
@@ -53,33 +60,104 @@ def pose_rules(
     return rules
 
 
-def guard_pose(
-    loop: Loop,
-    target: str,
-    guarded: str,
-    rules: Sequence[Rule],
-    *,
-    limits: Sequence[float],
-    speeds: Sequence[float],
-    manners: StartStop | None = None,
-) -> Monitor:
-    """Put the monitor between a target pose and the pose that is sent on: stops and trips ramp the pose.
+def axial_rule(displacement: str, *, stiffness: float, largest: float, prefix: str = "") -> Rule:
+    """Return the rule on the axial force of a specimen that is too stiff for its device: |displacement| EA/L.
 
-    The six coordinates share one way to rest, so that the specimen is never twisted between limbs.
+    The device moves across the axis; what it is off along the axis, times the axial stiffness, is a force that the load
+    cells of the other directions do not show.
+
+    Parameters
+    ----------
+    displacement
+        Signal of the measured pose along the axis, in m.
+    stiffness
+        EA/L of the specimen in N/m.
+    largest
+        Axial force the device bears, in N; broken when it is exceeded for 5 ticks in a row.
+    prefix
+        Of the name of the rule, for example "box2.".
+    """
+    of = "axial_rule"
+    most = positive(largest, "largest", of) / positive(stiffness, "stiffness", of)
+    return Rule(f"{prefix}axial_force", displacement, -most, most, ticks=AXIAL_TICKS)
+
+
+def pose_problems(platform: Platform, limits: Sequence[float]) -> list[str]:
+    """Say why a device must not be guarded by these limits: corners of the box of poses it cannot reach or hold.
+
+    Parameters
+    ----------
+    platform
+        The device, its strokes those of the actuators.
+    limits
+        Largest coordinate of the pose in each direction, in m and rad.
+    """
+    most = finite_array(limits, "limits", "guard_pose", (6,))
+    inverse = InverseKinematics(platform)
+    corners = [most * signs for signs in product((-1.0, 1.0), repeat=6)]
+    found = []
+    reached = [inverse.step(0.0, corner) for corner in corners]
+    for i, name in enumerate(platform.limbs):
+        lower, upper = platform.stroke[i]
+        least, largest = min(r[i] for r in reached), max(r[i] for r in reached)
+        if least < lower or largest > upper:
+            found.append(
+                f"Limb '{name}' must reach every pose within the limits, but needs strokes of {1e3 * least:.1f} to "
+                f"{1e3 * largest:.1f} mm and has {1e3 * lower:.1f} to {1e3 * upper:.1f} mm; lower the limits."
+            )
+    worst = max(platform.condition(corner) for corner in corners)
+    if not worst <= WORST_CONDITION:
+        found.append(
+            f"Poses within the limits must not be singular, but the condition number of the Jacobian reaches "
+            f"{worst:.3g} (at most {WORST_CONDITION:g}); lower the limits of the pose."
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class GuardedPose:
+    """The pose of one device and where it may go.
+
+    Parameters
+    ----------
+    target, guarded
+        Vector signals ("target[6]"); the monitor declares and writes the second.
+    platform
+        The device that is to take the pose.
+    limits, speeds
+        Largest coordinate and largest speed of each of them, in m and rad (per s).
+    """
+
+    target: str
+    guarded: str
+    platform: Platform
+    limits: Sequence[float]
+    speeds: Sequence[float]
+
+
+def guard_pose(
+    loop: Loop, poses: GuardedPose | Sequence[GuardedPose], rules: Sequence[Rule], *, manners: StartStop | None = None
+) -> Monitor:
+    """Put one monitor between target poses and the poses that are sent on: stops and trips ramp the poses.
+
+    The coordinates of all devices share one way to rest, so that no specimen is twisted between limbs, and a rule of
+    one device stops all. The loop refuses to run when the limits allow a pose that its platform cannot reach or that is
+    singular.
 
     Parameters
     ----------
     loop
-        The loop, with the blocks up to the target in it.
-    target, guarded
-        Vector signals; the monitor declares and writes the second.
+        The loop, with the blocks up to the targets in it.
+    poses
+        One device or several.
     rules
         Of all devices.
-    limits, speeds
-        Largest coordinate and largest speed of each of them, in m and rad (per s).
     manners
         How the test begins and ends.
     """
-    pairs = zip(expand(target), expand(guarded), limits, speeds, strict=True)
-    commands = [Command(wanted, name, -limit, limit, speed) for wanted, name, limit, speed in pairs]
+    commands = []
+    for pose in [poses] if isinstance(poses, GuardedPose) else poses:
+        loop.require(f"Limits of {pose.guarded}", partial(pose_problems, pose.platform, pose.limits))
+        pairs = zip(expand(pose.target), expand(pose.guarded), pose.limits, pose.speeds, strict=True)
+        commands += [Command(wanted, name, -limit, limit, speed) for wanted, name, limit, speed in pairs]
     return protect(loop, commands, rules, manners=manners)

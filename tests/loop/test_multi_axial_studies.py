@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hmor.studies.base import Options
-from hmor.studies.moment_frame import coupling_matrix, perturbed
+from hmor.studies.loading_box import coupling_matrix, perturbed
 from hmor.study.simulate import built_in_test
 from mor.models.loading_box import actuators
 from mor.models.moment_frame import Column, moment_frame, yielding_column

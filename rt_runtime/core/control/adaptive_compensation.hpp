@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "engine/block.hpp"
+#include "control/learning_block.hpp"
 #include "blocks/filter.hpp"
 
 namespace hmor {
@@ -14,8 +14,9 @@ namespace hmor {
 ///   w_c, w_m = low-pass of x_c, x_m,   e = (w_c - a0 w_m - a1 D w_m) / (1 + w_m^2 + (D w_m)^2)
 ///   a0 += T Gamma0 e w_m,   a1 += T Gamma1 e D w_m,   both clipped to their bounds
 ///
-/// Inputs: target x_t, measured x_m. Outputs: command x_c, a0, a1.
-class AdaptiveCompensation final : public Block {
+/// Inputs: target x_t, measured x_m. Outputs: command x_c, a0, a1. a0 and a1 stay while the monitor holds or ends the
+/// test.
+class AdaptiveCompensation final : public LearningBlock {
  public:
   struct Coefficient {
     double initial, gain, lower, upper;
@@ -23,7 +24,7 @@ class AdaptiveCompensation final : public Block {
 
   /// Outside the loop. `low_pass` may be empty.
   AdaptiveCompensation(std::array<Coefficient, 2> coefficients, std::vector<Filter::Section> low_pass, double period)
-      : Block(2, 3, 6 + 4 * static_cast<int>(low_pass.size()), period),
+      : LearningBlock(2, 3, 6 + 4 * static_cast<int>(low_pass.size()), period),
         coefficients_(coefficients),
         low_pass_(std::move(low_pass), 2) {
     if (!(period > 0.0)) throw std::invalid_argument("period of AdaptiveCompensation must be positive.");
@@ -41,8 +42,10 @@ class AdaptiveCompensation final : public Block {
     measured_ = w;
     started_ = true;
     const double error = (smooth[0] - a_[0] * w - a_[1] * dw) / (1.0 + w * w + dw * dw);
-    adapt(0, error * w);
-    adapt(1, error * dw);
+    if (learns()) {
+      adapt(0, error * w);
+      adapt(1, error * dw);
+    }
     out[0] = command;
     out[1] = a_[0];
     out[2] = a_[1];
@@ -53,6 +56,7 @@ class AdaptiveCompensation final : public Block {
     target_ = measured_ = 0.0;
     started_ = false;
   }
+  Work work() const noexcept override { return {28.0 + low_pass_.work().flops}; }
 
  private:
   void adapt(int i, double slope) noexcept {

@@ -10,8 +10,8 @@ constexpr int most_riccati_steps = 200000;
 
 AdaptiveMpc::AdaptiveMpc(int poles, int zeros, const ArxRules& rules, const Horizon& horizon, double process_variance,
                          double disturbance_gain, double noise_variance, double largest_age, double period)
-    : Block((horizon.preview ? horizon.prediction : 1) + (largest_age < 0.0 ? 1 : 2), 4 + poles + zeros,
-            std::max(poles, zeros) + 1, period),
+    : LearningBlock((horizon.preview ? horizon.prediction : 1) + (largest_age < 0.0 ? 1 : 2), 4 + poles + zeros,
+                    std::max(poles, zeros) + 1, period),
       arx_(poles, zeros, rules),
       bounds_(horizon, 1),
       qp_(1, horizon.control, horizon.max_iterations),
@@ -73,7 +73,7 @@ void AdaptiveMpc::advance(double* x, double u) const noexcept {
 void AdaptiveMpc::step(double, const double* in, double* out) noexcept {
   const bool known = largest_age_ < 0.0 || in[references_ + 1] <= largest_age_;
   const double y = known ? in[references_] : x_[0] + x_[n_];
-  unlearnt_ = known ? unlearnt_ : arx_.poles() + 1;
+  unlearnt_ = known && learns() ? unlearnt_ : arx_.poles() + 1;
   if (unlearnt_ > 0) --unlearnt_;
   else if (arx_.update(y)) stale_ = true;
   if (stale_) realise();

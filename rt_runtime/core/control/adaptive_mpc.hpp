@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "engine/block.hpp"
+#include "control/learning_block.hpp"
 #include "control/arx.hpp"
 #include "control/move_qp.hpp"
 #include "control/mpc.hpp"
@@ -21,12 +21,13 @@ namespace hmor {
 ///   5. optimise     MoveQp, apply the first move
 ///
 /// With a largest age, a measurement older than that (a rig that answers late) is not used: the model says what y is,
-/// P grows, and nothing is learnt from it or from the n_a measurements after it, whose regressors it is part of.
+/// P grows, and nothing is learnt from it or from the n_a measurements after it, whose regressors it is part of. The same
+/// holds while the monitor holds or ends the test: the plant then gets another command than this one.
 ///
 /// Everything is rebuilt in memory that was allocated by the constructor. Inputs: reference (1, or P with preview),
 /// measured (1), with a largest age also the age of the measurement. Outputs: command, iterations, status, theta
 /// (na + nb), trace of the covariance of theta.
-class AdaptiveMpc final : public Block {
+class AdaptiveMpc final : public LearningBlock {
  public:
   /// Outside the loop. process_variance q of noise on the input, disturbance_gain b_d, noise_variance R of y; largest_age
   /// is negative when the age is no input.

@@ -60,6 +60,11 @@ class KalmanFilter final : public Block {
     for (int i = 0; i < n_out(); ++i) out[i] = estimator_.state()[i];
   }
   void reset() noexcept override { estimator_.reset(); }
+  /// [A B] once, C and the gain once each.
+  Work work() const noexcept override {
+    const double n = n_out(), m = inputs_, p = n_in() - inputs_;
+    return {2.0 * n * (n + m) + 4.0 * n * p + n + p};
+  }
 
  private:
   Estimator estimator_;

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "engine/block.hpp"
+#include "control/learning_block.hpp"
 #include "blocks/filter.hpp"
 #include "math/dense.hpp"
 
@@ -17,8 +17,9 @@ namespace hmor {
 ///   g = eps (1 - f) when f >= 0 and theta eps > 0, else eps
 ///
 /// No K and Gamma = 0: feedforward. Gamma = 0: modified model-based control (mMBC). All: adaptive model reference
-/// control (aMRC) with projection, |theta| <= theta_max sqrt(1 + eps_t). Outputs: command u, theta.
-class ModelBasedCompensator final : public Block {
+/// control (aMRC) with projection, |theta| <= theta_max sqrt(1 + eps_t). Outputs: command u, theta. theta stays while the
+/// monitor holds or ends the test.
+class ModelBasedCompensator final : public LearningBlock {
  public:
   struct Adaptation {
     double rate = 0.0;                        // Gamma in 1/s
@@ -29,7 +30,7 @@ class ModelBasedCompensator final : public Block {
   /// Outside the loop. Feedback a (n, n), b (n, 1), c (1, n), d; n may be 0.
   ModelBasedCompensator(std::vector<Filter::Section> inverse, const Matrix& a, const Matrix& b, const Matrix& c, double d,
              const Adaptation& adaptation, double period)
-      : Block(2, 2, a.rows() + 2 * static_cast<int>(inverse.size()) + 3, period),
+      : LearningBlock(2, 2, a.rows() + 2 * static_cast<int>(inverse.size()) + 3, period),
         inverse_(std::move(inverse), 1),
         a_(a),
         b_(b.rows()),
@@ -63,12 +64,17 @@ class ModelBasedCompensator final : public Block {
     x_.assign(x_.size(), 0.0);
     model_ = reference_ = theta_ = 0.0;
   }
+  Work work() const noexcept override {
+    const double n = a_.rows();
+    return {2.0 * n * n + 4.0 * n + 6.0 + inverse_.work().flops + (adaptation_.rate != 0.0 ? 24.0 : 0.0)};
+  }
 
  private:
   void adapt(double r, double y) noexcept {
     const Adaptation& s = adaptation_;
     model_ = s.b0 * r + s.b1 * reference_ - s.a1 * model_;
     reference_ = r;
+    if (!learns()) return;
     const double eps = y - model_, limit = s.largest * s.largest;
     const double f = (theta_ * theta_ - limit) / (s.margin * limit);
     const double growth = f >= 0.0 && theta_ * eps > 0.0 ? eps * (1.0 - f) : eps;

@@ -18,6 +18,7 @@ class InverseKinematics final : public Block {
     out[6] = platform_.margin(out);
   }
   void reset() noexcept override {}
+  Work work() const noexcept override { return {Platform::strokes_flops + 36.0}; }
 
  private:
   Platform platform_;
@@ -63,6 +64,10 @@ class ForwardKinematics final : public Block {
     out[7] = pivot;
   }
   void reset() noexcept override { pose_.fill(0.0); }
+  /// Each Newton step, then the residual.
+  Work work() const noexcept override {
+    return {steps_ * (Platform::evaluate_flops + Platform::solve_flops + 24.0) + Platform::strokes_flops + 24.0, steps_};
+  }
 
  private:
   Platform platform_;
@@ -92,6 +97,9 @@ class ForceTransform final : public Block {
     }
   }
   void reset() noexcept override {}
+  Work work() const noexcept override {
+    return {Platform::evaluate_flops + (inverse_ ? Platform::solve_flops : 72.0)};
+  }
 
  private:
   Platform platform_;

@@ -22,6 +22,7 @@ class Fade final : public Block {
     for (int i = 0; i < n_out(); ++i) out[i] = s > 0.0 ? s * in[i] : 0.0;
   }
   void reset() noexcept override { k_ = 0; }
+  Work work() const noexcept override { return {n_out() + 6.0}; }
 
  private:
   int ticks_, k_ = 0;

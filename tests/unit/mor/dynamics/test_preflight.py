@@ -1,4 +1,4 @@
-"""A target that a device cannot follow is refused before the test."""
+"""A target that a device cannot follow, and limits that allow what it cannot reach, are refused before the test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import pytest
 from mor.dynamics.preflight import preflight
 from mor.models.loading_box import FLOW, LOAD_CELL, PISTON, platform
 from mor.models.moment_frame import Column
-from rt_runtime import ConfigError
+from rt_runtime import ConfigError, Gain, GuardedPose, Loop, Platform, guard_pose
+from tests.unit.rt_runtime.kinematics.test_platform import twisting_platform
 
 
 def motion(size: float) -> np.ndarray:
@@ -47,3 +48,34 @@ def test_every_limit_has_its_sentence() -> None:
     assert "Flow of the target must be at most 0.00063 m3/s" in words
     with pytest.raises(ConfigError, match=r"target of preflight must have shape \(any, 6\)"):
         preflight(platform(1), np.zeros((3, 5)), 1000.0)
+
+
+def test_a_reaction_may_be_given_instead_of_a_stiffness() -> None:
+    w = motion(7e-3)
+    by_stiffness = preflight(platform(1), w, 1000.0, stiffness=stiffness())
+    assert preflight(platform(1), w, 1000.0, reaction=w @ stiffness()).force == pytest.approx(by_stiffness.force)
+
+
+def test_a_target_through_a_singular_pose_is_refused() -> None:
+    given, twist = twisting_platform()
+    target = np.outer(np.linspace(0, 1, 50), [0, 0, 0, 0, -twist, 0])
+    found = preflight(given, target, 1000.0)
+    assert found.condition > 100
+    assert any("must not be singular: the condition number" in words for words in found.problems)
+
+
+def guarded(device: Platform, limits: list[float]) -> Loop:
+    loop = Loop(1000.0)
+    loop.signal("target[6]")
+    loop.add("target", Gain(np.zeros((6, 0))), outputs=["target[6]"])
+    guard_pose(loop, GuardedPose("target[6]", "guarded[6]", device, limits, [1.0] * 6), [])
+    return loop
+
+
+def test_no_tick_begins_with_limits_beyond_a_stroke_or_a_singular_pose_within_them() -> None:
+    guarded(platform(1), [0.03, 0.005, 0.005, 0.02, 0.02, 0.1]).run(0.01)
+    with pytest.raises(ConfigError, match=r"Limits of guarded.6.: Limb 'X1' must reach every pose within the limits"):
+        guarded(platform(1), [0.08, 0.005, 0.005, 0.02, 0.02, 0.1]).run(0.01)
+    device, twist = twisting_platform()
+    with pytest.raises(ConfigError, match=r"Poses within the limits must not be singular, but the condition number"):
+        guarded(device, [0.0, 0.0, 0.0, 0.0, twist, 0.0]).run(0.01)

@@ -7,11 +7,21 @@ import pytest
 from scipy.signal import dlsim
 
 from mor import design_report, model_preview, newmark_matrices, prediction_model
+from mor.dynamics.control_design import inverse_with_low_pass, low_pass, lqg_feedback
 from mor.dynamics.structure import LinearStructure
-from mor.dynamics.tracking_design import coupling_db, hybrid_radius, parallel
+from mor.dynamics.tracking_design import coupling_db, hybrid_problems, hybrid_radius, parallel
 from mor.dynamics.transfer import StateSpaceMatrices
 from mor.models.loading_box import actuators
-from rt_runtime import ConfigError, Horizon, Loop, Polynomial, StateSpace, TrackingMpc, previous
+from rt_runtime import (
+    ConfigError,
+    Horizon,
+    Loop,
+    ModelBasedCompensator,
+    Polynomial,
+    StateSpace,
+    TrackingMpc,
+    previous,
+)
 
 DT = 1e-3
 PLANTS = list(actuators(1).values())
@@ -109,6 +119,37 @@ def test_report_refuses_what_must_not_run_and_warns_of_the_rest() -> None:
         short.check()
     with pytest.raises(ConfigError, match="must have 1 inputs and 1 outputs as the controllers, got 2 and 2"):
         design_report(controller(plant), parallel(PLANTS[:2]))
+
+
+@pytest.mark.parametrize(("weight", "least", "most"), [(1.0, 0.4, 2.6), (100.0, 400.0, 2400.0)])
+def test_noise_of_model_based_compensation_is_that_of_the_build_plan(weight: float, least: float, most: float) -> None:
+    """mMBC with a low-pass of 50 Hz on six axes: (1, 1) is usable, (100, 100) makes metres of 0.01 mm."""
+    feedback = lqg_feedback(low_pass(6, 50.0), error_weight=weight, process_noise=weight, dt=DT)
+    gains = []
+    for plant in PLANTS:
+        block = ModelBasedCompensator(
+            inverse_with_low_pass(plant, order=6, corner=50.0, dt=DT), dt=DT, feedback=feedback
+        )
+        report = design_report(block, plant.discretise(DT))
+        gains.append(report.noise_gain)
+        part, x, sent = plant.discretise(DT), np.zeros(6), []
+    assert least * 0.8 < min(gains) < max(gains) < most * 1.2
+    assert bool(report.problems) == (weight > 1)
+    rng = np.random.default_rng(0)
+    for noise in 1e-5 * rng.standard_normal(20_000):  # the last axis, by simulation
+        u = block.step(0.0, np.array([0.0, float((part.C @ x)[0]) + noise]))[0]
+        x = part.A @ x + part.B[:, 0] * u
+        sent.append(u)
+    assert np.std(sent[1000:]) / 1e-5 == pytest.approx(gains[-1], rel=0.1)
+
+
+def test_an_unstable_test_is_named_with_its_plant() -> None:
+    plant, part = PLANTS[0], numerical(DT)
+    plants = {"the identified actuator": plant.discretise(DT), "a slow one": (plant * 0.5).discretise(DT)}
+    arguments = {"stiffness": [[4.0e6]], "force_inputs": [1], "to_strokes": [[1.0]]}
+    found = hybrid_problems(controller(plant, lead=0.0), plants, part, **arguments)
+    assert any("must be stable on a slow one, got a largest pole of 1.0" in words for words in found)
+    assert not hybrid_problems(controller(plant), plants, part, **(arguments | {"stiffness": [[1.0e3]]}))
 
 
 def test_coupled_channels_are_advised_to_share_one_controller() -> None:

@@ -8,10 +8,19 @@ from scipy.signal import butter, lfilter, sosfilt
 
 from mor import TransferFunction
 from mor.dynamics.control_design import arx_parameters
-from mor.identification import Frf, coupling, fit_transfer_function, frequency_response
+from mor.dynamics.tracking_design import parallel
+from mor.identification import (
+    Fit,
+    Frf,
+    coupling,
+    fit_transfer_function,
+    frequency_response,
+    orthogonal_multisines,
+    response_table,
+)
 from mor.identification.partial_fractions import vector_fit_poles
 from mor.models.loading_box import actuators
-from rt_runtime import ConfigError
+from rt_runtime import ConfigError, Gain, Loop
 
 RATE, PERIOD = 1000.0, 8192
 BAND = (0.3, 50.0)
@@ -110,6 +119,47 @@ def test_coupling_in_decibel() -> None:
         coupling([row[0]])
 
 
+def test_all_axes_at_once_are_told_apart() -> None:
+    """Six actuators with a coupling of -20 dB from one record: each model, and the table in dB."""
+    plants = list(actuators(1).values())
+    G = np.where(np.eye(6, dtype=bool), 1.0, 0.1 * np.random.default_rng(2).choice([-1.0, 1.0], (6, 6)))
+    u = orthogonal_multisines(6, RATE, period=PERIOD, periods=16, band=(0.3, 52.0), rms=2e-3, seed=4)
+    one = u[:PERIOD]
+    assert np.allclose(one.T @ one / PERIOD, 4e-6 * np.eye(6), atol=1e-16)  # orthogonal over a period
+    clean = np.column_stack([held_response(plant, uj) for plant, uj in zip(plants, u.T, strict=True)]) @ G.T
+    y = np.column_stack([noisy(column, 0.005, 50 + i) for i, column in enumerate(clean.T)])
+    table = response_table(u, y, RATE, window=PERIOD)
+    for j, plant in enumerate(plants):
+        fit = fit_transfer_function(table[j][j], poles=6, band=BAND).check()
+        assert worst(fit.model, plant) < 1e-3
+    levels = coupling(table, (0.3, 30.0))
+    assert np.allclose(levels[~np.eye(6, dtype=bool)], -20.0, atol=0.3)
+    assert parallel(plants, G).C.shape == (6, 36)
+
+
+def test_a_model_that_must_not_reach_a_loop_says_why() -> None:
+    f, one = np.linspace(0.5, 20.0, 100), np.ones(100)
+    plant = TransferFunction([100.0], [1.0, 14.0, 100.0])
+    good = Fit(plant, {}, Frf(f, plant.response(f), one, one), 0.0, 0.0, True)
+    assert good.check() is good
+    unstable = TransferFunction([100.0], [1.0, -14.0, 100.0])
+    bad = Fit(unstable, {}, Frf(f, plant.response(f), 0.2 * one, one), 0.0, 0.0, True)
+    with pytest.raises(ConfigError) as refusal:
+        bad.check()
+    for words in (
+        "must be stable, got a pole in the right half plane",
+        "must follow its record within 20 %",
+        "Coherence",
+    ):
+        assert words in str(refusal.value)
+    loop = Loop(1000.0)
+    loop.signal("x")
+    loop.add("gain", Gain(np.zeros((1, 0))), outputs=["x"])
+    loop.require("Model of X1", lambda: bad.problems)
+    with pytest.raises(ConfigError, match="Model of X1: The identified model must be stable"):
+        loop.run(0.01)
+
+
 def test_an_unstable_fit_is_reflected_and_said() -> None:
     f = np.linspace(0.5, 20.0, 200)
     s = 2j * np.pi * f
@@ -141,6 +191,13 @@ def weak():
     return fit_transfer_function(frequency_response(NOISE, other, RATE, window=1024), poles=2, band=(1, 50))
 
 
+def half_weak():
+    f = np.linspace(1, 50, 100)
+    one = np.ones(100) + 0j
+    return fit_transfer_function(Frf(f, one, np.where(f < 30, 0.95, 0.2), np.ones(100)), poles=2)
+
+
+SINES = multisine(4, 5)
 FEW = Frf(np.array([1.0, 2.0, 3.0]), np.ones(3) + 0j, np.ones(3), np.ones(3))
 
 
@@ -153,7 +210,23 @@ FEW = Frf(np.array([1.0, 2.0, 3.0]), np.ones(3) + 0j, np.ones(3), np.ones(3))
         (response(y=NOISE[::2]), "must have one rate and length, got 8000 and 4000 samples"),
         (response(y=np.where(np.arange(8000) == 7, np.nan, NOISE)), "y of frequency_response must be finite, got nan"),
         (response(method="fft"), "method of frequency_response must be one of 'welch', 'periodic'"),
-        (weak, r"Coherence of the response must be at least 0.5 in the band, got a median of 0\.\d+"),
+        (
+            weak,
+            r"Coherence of the response must be at least 0.5 in the band, got less in \d+ % of the lines .median 0\.",
+        ),
+        (half_weak, r"got less in [3-5]\d % of the lines .median 0\.9\d, from 3\d.* Hz on"),
+        (
+            lambda: orthogonal_multisines(6, RATE, band=(1, 600), rms=1.0, seed=0),
+            "band of orthogonal_multisines must be",
+        ),
+        (
+            lambda: orthogonal_multisines(6, RATE, period=256, band=(1, 50), rms=1.0, seed=0),
+            "must have at least 8 lines for each of 6 channels, got 12 lines in all",
+        ),
+        (
+            lambda: response_table(np.column_stack([SINES, SINES]), np.column_stack([SINES, SINES]), RATE),
+            "Columns of U of response_table must share no line, but 2 of them have",
+        ),
         (lambda: fit_transfer_function(FEW, poles=6), "must be fewer than the lines in the band allow, got 6 poles"),
         (
             lambda: fit_transfer_function(FEW, poles=1, zeros=2),

@@ -113,8 +113,8 @@ def test_a_pose_that_cannot_be_found_is_held_and_told(bad: float) -> None:
     assert np.allclose(again[:6], good[:6], atol=1e-9)
 
 
-def test_a_singular_pose_is_held_and_the_pivot_tells_it() -> None:
-    # three vertical limbs, and three horizontal ones that meet in one point when the platform turns by 60 degrees
+def twisting_platform() -> tuple[Platform, float]:
+    """Three vertical limbs, and three horizontal ones that meet in one point when the platform turns by that angle."""
     angle = np.deg2rad([0, 120, 240])
     ring = np.column_stack([np.cos(angle), np.zeros(3), np.sin(angle)]) * 0.1
     across = np.column_stack([-np.sin(angle), np.zeros(3), np.cos(angle)]) * 0.2
@@ -122,7 +122,11 @@ def test_a_singular_pose_is_held_and_the_pivot_tells_it() -> None:
     fixed = np.vstack([ring - [0, 0.3, 0], ring - across])
     stroke = dict.fromkeys(LIMBS, (-0.15, 0.15))
     given = Platform(fixed, moving, stroke)
-    twist = next(a for a in np.linspace(0.1, 2.5, 2401) if given.condition([0, 0, 0, 0, -a, 0]) > 2000)
+    return given, next(a for a in np.linspace(0.1, 2.5, 2401) if given.condition([0, 0, 0, 0, -a, 0]) > 2000)
+
+
+def test_a_singular_pose_is_held_and_the_pivot_tells_it() -> None:
+    given, twist = twisting_platform()
     forward = ForwardKinematics(given, steps=1, turn=3.0)
     for a in np.linspace(0.0, twist, 200):
         out = forward.step(0.0, strokes(given.fixed, given.moving, np.array([0, 0, 0, 0, -a, 0])))
