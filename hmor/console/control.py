@@ -17,6 +17,7 @@ from typing import Any
 
 from hmor.console.sheet import Sheet
 from rt_runtime import Desk, Tunable
+from rt_runtime.engine.desk import LEGAL
 from rt_runtime.errors import ConfigError
 from rt_runtime.files import replacing
 
@@ -27,6 +28,11 @@ CLIENTS = 16
 LARGEST = sys.float_info.max
 
 PLAIN = ("arm", "start", "hold", "resume", "stop", "trip")
+
+
+def finite(value: float) -> float | None:
+    """Return the value, or None for one that JSON cannot hold or that stands for no limit."""
+    return value if math.isfinite(value) and abs(value) < LARGEST else None
 
 
 class Control:
@@ -65,22 +71,26 @@ class Control:
         self._server: socket.socket | None = None
         self._ending = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._connected = 0
+        self._clients: set[socket.socket] = set()
+
+    def _begin(self, work: Callable[..., None], *arguments: Any) -> None:
+        thread = threading.Thread(target=work, args=arguments, daemon=True)
+        self._threads = [*(one for one in self._threads if one.is_alive()), thread]
+        thread.start()
 
     def __enter__(self) -> Control:
-        thread = threading.Thread(target=self._serve, name="control", daemon=True)
-        thread.start()
-        self._threads.append(thread)
+        self._begin(self._serve)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ending.set()
-        if self._server is not None:
+        for one in [*([self._server] if self._server else []), *self._clients]:  # ends whatever a thread waits for
             with contextlib.suppress(OSError):
-                self._server.shutdown(socket.SHUT_RDWR)
-            self._server.close()
-        for thread in self._threads[:1]:
+                one.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
             thread.join(5.0)
+        if self._server is not None:
+            self._server.close()
         for name in (SOCKET, LIVE):
             with contextlib.suppress(OSError):
                 (self.folder / name).unlink()
@@ -99,17 +109,17 @@ class Control:
         except (OSError, ConfigError) as error:  # the test goes on without
             print(f"No control socket: {error}", file=sys.stderr)
             return
-        threading.Thread(target=self._watch, name="operator", daemon=True).start()
+        self._begin(self._watch)
         while not self._ending.is_set():
             try:
                 client, _ = self._server.accept()
             except OSError:
                 return
-            if self._connected >= CLIENTS or not same_user(client):
+            if len(self._clients) >= CLIENTS or not same_user(client):
                 client.close()
                 continue
-            self._connected += 1
-            threading.Thread(target=self._talk, args=(client,), daemon=True).start()
+            self._clients.add(client)
+            self._begin(self._talk, client)
 
     def _talk(self, client: socket.socket) -> None:
         try:
@@ -121,7 +131,7 @@ class Control:
         except OSError:
             pass
         finally:
-            self._connected -= 1
+            self._clients.discard(client)
 
     def ask(self, do: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Answer this process itself."""
@@ -153,7 +163,7 @@ class Control:
         special: dict[str, Callable[[], str | dict[str, Any]]] = {
             "look": lambda: self._look(int(asked.get("events", 0))),
             "here": self._here,
-            "note": lambda: self.desk.order("note", who=who, text=str(asked["text"])[:500]),
+            "note": lambda: self._note(asked, who),
             "limit": lambda: self._limit(asked, who),
             "tune": lambda: self._tune(asked, who),
             "tick": lambda: self._tick(asked),
@@ -169,6 +179,11 @@ class Control:
         """Note that the operator's page is there."""
         self._seen = time.monotonic()
         return ""
+
+    def _note(self, asked: dict[str, Any], who: str) -> str:
+        """Keep a text with this tick; with `at`, it is about another time in s."""
+        about = "" if asked.get("at") is None else f"at {asked['at']:.3f} s: "
+        return self.desk.order("note", who=who, text=about + str(asked["text"])[:500])
 
     def _limit(self, asked: dict[str, Any], who: str) -> str:
         assert self.desk.monitor is not None
@@ -203,8 +218,7 @@ class Control:
         desk, monitor, paced = self.desk, self.desk.monitor, self.desk.paced
         rules = []
         for value, least, most, lower, upper, acting in monitor.shown() if monitor else ():
-            row = (value, least, most, lower, upper)
-            rules.append([v if math.isfinite(v) and abs(v) < LARGEST else None for v in row] + [acting])
+            rules.append([finite(v) for v in (value, least, most, lower, upper)] + [acting])
         events = monitor.events(desk.rate) if monitor and paced else []
         return {
             "state": desk.state,
@@ -223,11 +237,10 @@ class Control:
             if not gone:
                 continue
             self._seen = None
-            if self.lost != "nothing" and self.desk.state == "running":
-                order = {"hold": "hold", "ramp": "stop"}[self.lost]
-                self.desk.order(order, who="console", text="the operator's page is gone")
-            else:
-                self.desk.order("note", who="console", text="the operator's page is gone")
+            order = {"hold": "hold", "ramp": "stop", "nothing": "note"}[self.lost]
+            if order not in LEGAL[self.desk.state]:
+                order = "note"
+            self.desk.order(order, who="console", text="the operator's page is gone")
 
 
 def listen(path: Path) -> socket.socket:

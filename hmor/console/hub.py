@@ -17,6 +17,8 @@ from hmor.console.source import Asking, Source
 
 QUEUE, CLIENTS, COMMANDS_PER_SECOND, LONGEST = 8, 8, 20, 4096
 FRAMES_PER_SECOND, LOOKS_PER_SECOND = 30, 6
+STATE_EVERY = 6
+"""Pictures between two messages of an unchanged state."""
 WRONG_TOKENS, PAUSE, TOKEN_WITHIN = 5, 10.0, 2.0
 UNAUTHORISED, FULL, TOO_LARGE = 4401, 4429, 4413
 ORDERS = ("arm", "start", "hold", "resume", "stop", "trip", "note", "limit", "tune", "tick")
@@ -168,13 +170,15 @@ class Hub:
             return {"refused": True, "why": f"more than {COMMANDS_PER_SECOND} orders in a second"}
         if do == "take":
             return await self._take(client, bool(asked.get("sure")))
-        if not client.may_order or client is not self.seat:
+        if not client.may_order or (client is not self.seat and do != "trip"):  # who has the token may always trip
             who = "a viewer" if not client.may_order else "a page that is not at the desk"
             await self.orders.ask({"do": "note", "who": "console", "text": f"{who} tried {str(do)[:20]!r}: refused"})
             return {"refused": True, "why": "this page only looks; the desk must be taken first"}
         if do not in ORDERS:
             return {"refused": True, "why": "there is no such order"}
         answer = await self.orders.ask(asked)
+        if self.source.live:
+            self.say(self.source.state_message())  # at once, not with the next picture
         self.look_soon()
         return {key: answer[key] for key in ("ok", "refused", "why") if key in answer}
 
@@ -207,12 +211,11 @@ class Hub:
             rounds += 1
             if (frames := self.source.frames()) is not None:
                 self.say(frames)
-            message = self.source.state_message()
-            if message["state"] != last_state or rounds % 6 == 0:
-                last_state = message["state"]
-                self.say(message)
-            if message["ended"]:
-                await self._end(message)
+            if (state := self.source.state()) != last_state or rounds % STATE_EVERY == 0:
+                last_state = state
+                self.say(self.source.state_message())
+            if state == "ended":
+                await self._end()
                 continue
             if time.monotonic() - self._told > 1.0 / LOOKS_PER_SECOND:
                 self._told = time.monotonic()
@@ -223,18 +226,19 @@ class Hub:
                     self.say({"kind": "log", "events": log})
 
     async def _look(self) -> dict[str, Any] | None:
-        look = await self.looks.ask({"do": "look"})
+        known = self.source.look["events"]
+        look = await self.looks.ask({"do": "look", "events": len(known)})
         if "refused" in look:
             return None
+        look["events"] = known + look["events"]
         self.source.look = look
         self.say({"kind": "rules", "rules": look["rules"], "sheet": look["sheet"]})
         if self.seat is not None and time.monotonic() - self.seat.heard < 1.5:
             await self.looks.ask({"do": "here"})
         return look
 
-    async def _end(self, message: dict[str, Any]) -> None:
+    async def _end(self) -> None:
         """After the last tick: wait for the folder, then show the summary."""
-        self.say(message)
         for _ in range(600):
             found = await asyncio.to_thread(self.source.finished)
             if found is not None:

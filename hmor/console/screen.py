@@ -1,4 +1,4 @@
-"""The desk as text in a terminal: state, rules with their margins, events, and keys for the orders."""
+"""The desk in a terminal: the text view while a test runs, and keys for the orders."""
 
 from __future__ import annotations
 
@@ -7,89 +7,23 @@ import select
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hmor.console.control import LIVE, Telling
-from hmor.console.words import event_words, order_words
+from hmor.console.lamps import Recent, lamps
+from hmor.console.text import KEYS, View, layout, result_view
 from rt_runtime import _core
-from rt_runtime.engine.desk import LEGAL
 from rt_runtime.engine.pacing import STATES, Status
 from rt_runtime.files import read_json
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-KEYS = {"a": "arm", "s": "start", " ": "hold", "r": "resume", "q": "stop", "T": "trip"}
-"""The key of each order; the space bar resumes a hold as well."""
-BAR = 20
-NO_SAFETY = "They are no safety function: the emergency stop is hardware."
-STYLES = {"running": "bold cyan", "holding": "bold yellow", "tripped": "bold white on red", "armed": "bold magenta"}
-
-
-def bar(used: float) -> str:
-    """Draw the part of a margin that is used, 1 at the limit."""
-    n = min(BAR, max(0, round(BAR * used)))
-    return "#" * n + "." * (BAR - n)
-
-
-def rule_rows(about: dict[str, Any], rules: list[list[Any]]) -> list[tuple[str, str, str, str, str]]:
-    """Return name, value, limits, bar and action of each rule, the fullest first."""
-    from hmor.console.sheet import share
-
-    rows = []
-    for rule, (value, least, most, lower, upper, acting) in zip(about["rules"], rules, strict=False):
-        low = float("-inf") if lower is None else lower
-        high = float("inf") if upper is None else upper
-        now = 0.0 if value is None else share(value, value, low, high)
-        peak = 0.0 if least is None or most is None else share(least, most, low, high)
-        shown = "not a number" if value is None else f"{value:.4g}"
-        limits = f"{'' if lower is None else f'{lower:g}'} .. {'' if upper is None else f'{upper:g}'}"
-        mark = "  BROKEN" if acting else ""
-        rows.append((peak, (rule["name"], shown, limits, f"{bar(now)} {100 * peak:3.0f} %{mark}", rule["action"])))
-    return [row for _, row in sorted(rows, key=lambda item: -item[0])]
-
-
-def layout(about: dict[str, Any], look: dict[str, Any], status: Status | None, *, rows: int = 12) -> RenderableType:
-    """Return the whole view as something rich can print."""
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
-    state = look["state"]
-    head = Text()
-    head.append(f" {state.upper()} ", style=STYLES.get(state, "bold reverse"))
-    if status is not None:
-        t = max(0, status.test_tick + 1) / about["rate"]
-        head.append(
-            f"  test time {t:.2f} of {about['duration']:g} s  missed {status.missed}  frames lost {status.lost}"
-        )
-        if status.stopping:
-            head.append("  stopping")
-    if look.get("wake_us"):
-        head.append(f"  wake p99 {look['wake_us']:.0f} us")
-    parts: list[Any] = [head]
-    if look.get("sheet") and state == "checked":
-        sheet = Table("", "pre-test sheet", "", title_justify="left", box=None)
-        for i, item in enumerate(look["sheet"]):
-            mark = {"good": "ok", "bad": "BAD", "open": "..."}.get(
-                item["result"], "x" if item["done"] else f"[{i + 1}]"
-            )
-            sheet.add_row(Text(mark), Text(item["what"]), Text(item["words"]))
-        parts.append(sheet)
-    table = Table("rule", "value", "limits", "margin used now and at most", "action", box=None)
-    found = rule_rows(about, look["rules"])
-    for row in found[:rows]:
-        table.add_row(*(Text(cell) for cell in row))
-    parts.append(table)
-    if len(found) > rows:
-        parts.append(Text(f"and {len(found) - rows} rules more"))
-    told = [*(event_words(e, about) for e in look["events"]), *(order_words(o) for o in look["orders"])]
-    parts += [Text(words) for _, words in sorted(told)[-6:]]
-    keys = [f"{'space' if key == ' ' else key} {order}" for key, order in KEYS.items() if order in LEGAL[state]]
-    parts.append(Text(f"keys: {', '.join([*keys, 'Ctrl-C soft stop'])}. {NO_SAFETY}"))
-    return Group(*parts)
+LINES = {
+    "n": ("note", "note: "),
+    "l": ("limit", "limit: RULE LOWER UPPER (- leaves one as it is): "),
+    "k": ("tick", "items to tick: "),
+}
+"""Keys after which a line is typed: the order, and what is asked for."""
 
 
 class Screen:
@@ -101,13 +35,23 @@ class Screen:
         The test, as in live.json.
     ask
         Asks the control socket of the run: ask("hold", {"who": "keyboard"}).
+    live
+        Returns the live file, once there is one.
     """
 
-    def __init__(self, about: dict[str, Any], ask: Callable[..., dict[str, Any]]) -> None:
-        self.about, self._ask = about, ask
+    def __init__(
+        self,
+        about: dict[str, Any],
+        ask: Callable[..., dict[str, Any]],
+        live: Callable[[], Path | None] = lambda: None,
+    ) -> None:
+        self.about, self._ask, self._path = about, ask, live
         self._live: Any = None
         self._ending = threading.Event()
         self._state = "idle"
+        self._reader: _core.LiveReader | None = None
+        self._recent: Recent | None = None
+        self._typing, self._typed, self._said = "", "", ""  # key of the line, the line so far, the last refusal
 
     def __enter__(self) -> Screen:
         from rich.console import Console
@@ -129,7 +73,22 @@ class Screen:
         """Draw anew."""
         look = self._ask("look")
         self._state = look["state"]
-        self._live.update(layout(self.about, look, status))
+        rows = max(
+            4, self._live.console.size.height - 20 - (len(look["sheet"] or ()) if self._state == "checked" else 0)
+        )
+        self._live.update(layout(self.about, look, status, self._view(look), rows=rows))
+
+    def _view(self, look: Mapping[str, Any]) -> View:
+        path = self._path()
+        if self._recent is None and path is not None:
+            with contextlib.suppress(RuntimeError):  # it may have just ended
+                self._reader = _core.LiveReader(str(path))
+                self._recent = Recent(_core.LiveReader(str(path)), self.about)
+        line = f"{LINES[self._typing][1]}{self._typed}_" if self._typing in LINES else self._said
+        if self._reader is None or self._recent is None:
+            return View(line=line)
+        seen = self._recent.extremes()
+        return View(lamps(self.about, self._reader.status, seen, look.get("wake_us")), seen, line)
 
     def _keys(self) -> None:
         import termios
@@ -146,18 +105,67 @@ class Screen:
                 termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
 
     def key(self, key: str) -> dict[str, Any] | None:
-        """Do what a key stands for: an order, or an item of the sheet to tick."""
+        """Do what a key stands for: an order, a letter of a line, an item of the sheet; return the answer."""
+        if self._typing in LINES:
+            return self._type(key)
+        confirmed, self._typing, self._said = self._typing == key, "", ""
         if key.isdigit():
-            return self._ask("tick", {"item": int(key) - 1})
+            return self._heard(self._ask("tick", {"item": int(key) - 1}))
+        if key in LINES:
+            self._typing, self._typed = key, ""
+            return None
         order = "resume" if key == " " and self._state == "holding" else KEYS.get(key)
-        return self._ask(order, {"who": "keyboard"}) if order else None
+        if order == "arm" and not confirmed:  # two steps, as on the page
+            self._typing, self._said = key, "press a again to arm"
+            return None
+        return self._heard(self._ask(order, {"who": "keyboard"})) if order else None
+
+    def _type(self, key: str) -> dict[str, Any] | None:
+        if key in ("\x7f", "\b"):
+            self._typed = self._typed[:-1]
+        elif key == "\x1b":
+            self._typing = ""
+        elif key in ("\n", "\r"):
+            (order, _), text, self._typing = LINES[self._typing], self._typed.strip(), ""
+            return self._line(order, text) if text else None
+        elif key.isprintable():
+            self._typed += key
+        return None
+
+    def _line(self, order: str, text: str) -> dict[str, Any]:
+        who = {"who": "keyboard"}
+        if order == "note":
+            return self._heard(self._ask("note", who | {"text": text}))
+        try:
+            if order == "tick":
+                return [self._heard(self._ask("tick", {"item": int(n) - 1})) for n in text.split()][-1]
+            rule, *limits = text.rsplit(maxsplit=2)
+            lower, upper = (None if word == "-" else float(word) for word in limits)
+        except ValueError:
+            self._said = f"{order} must be {LINES['l'][1] if order == 'limit' else 'numbers'}, got {text!r}"
+            return {"refused": True, "why": self._said}
+        return self._heard(self._ask("limit", who | {"rule": rule, "lower": lower, "upper": upper}))
+
+    def _heard(self, answer: dict[str, Any]) -> dict[str, Any]:
+        self._said = f"Refused: {answer['why']}." if "refused" in answer else ""
+        return answer
 
 
 def watch(folder: Path) -> None:
-    """Show the desk of a test of another process until it ends."""
+    """Show the desk of a test of another process until it ends; one that has ended as it went."""
+    from rich.console import Console
+
+    from hmor.console.summary import summary
+
+    if not (folder / LIVE).is_file():
+        about = summary(folder)
+        found = about["summary"]
+        figures = {k: found[k] for k in ("ticks", "missed", "frames_lost", "folder")} | (found["tracking"] or {})
+        Console().print(result_view(found["ended"], figures, found["peaks"], about["events"]))
+        return
     about = read_json(folder / LIVE, f"{LIVE} of {folder}, which must hold a running test", "start one with hmor run")
     reader = _core.LiveReader(about["live"])
-    with Telling(folder) as test, Screen(about, test.ask) as screen:
+    with Telling(folder) as test, Screen(about, test.ask, lambda: Path(about["live"])) as screen:
         while not (now := reader.status)["ended"]:
             ticks = round(about["duration"] * about["rate"])
             state = STATES[now["state"]]

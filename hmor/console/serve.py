@@ -46,6 +46,8 @@ HEADERS = {
     "cache-control": "no-store",
 }
 LOCAL = ("127.0.0.1", "localhost", "::1")
+ANYWHERE = ("", "0.0.0.0", "::")
+USUAL_PORT = {"http": 80, "https": 443}
 LEAVE_AFTER = 30.0
 
 Scope = dict[str, Any]
@@ -61,10 +63,13 @@ class Guard:
         What is guarded.
     hosts
         Host headers that are ours, with their port.
+    scheme
+        "http", or "https" with a certificate.
     """
 
-    def __init__(self, app: App, hosts: frozenset[str]) -> None:
+    def __init__(self, app: App, hosts: frozenset[str], scheme: str) -> None:
         self.app, self.hosts = app, hosts
+        self.origins = {f"{scheme}://{host}" for host in hosts}
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         """Check one request."""
@@ -73,7 +78,7 @@ class Guard:
             return
         given = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         origin = given.get("origin")
-        same = scope["type"] == "http" if origin is None else origin.partition("://")[2] in self.hosts
+        same = scope["type"] == "http" if origin is None else origin in self.origins
         ours = given.get("host") in self.hosts and same
         if not ours:
             if scope["type"] == "websocket":
@@ -91,7 +96,7 @@ class Guard:
         await self.app(scope, receive, with_headers)
 
 
-def build(hub: Hub, hosts: frozenset[str]) -> App:
+def build(hub: Hub, hosts: frozenset[str], scheme: str = "http") -> App:
     """Return the application of one run."""
 
     async def file(request: Request) -> Response:
@@ -133,7 +138,7 @@ def build(hub: Hub, hosts: frozenset[str]) -> App:
 
     routes = [Route(path, file) for path in FILES]
     routes += [Route("/api/frames", frames), Route("/api/kept/{name}", kept)]
-    return Guard(Starlette(routes=[*routes, WebSocketRoute("/socket", page)], lifespan=lifespan), hosts)
+    return Guard(Starlette(routes=[*routes, WebSocketRoute("/socket", page)], lifespan=lifespan), hosts, scheme)
 
 
 def allowed(hub: Hub, request: Request) -> bool:
@@ -150,6 +155,8 @@ def serve(folder: Path, *, host: str, port: int, cert: Path | None, key: Path | 
             f"A console on {host} can be reached by others and needs --cert and --key; or stay on 127.0.0.1 and use an "
             "SSH tunnel."
         )
+    if host in ANYWHERE:
+        raise ConfigError(f"--host must be the one address or name that pages will use, got {host!r} for all of them.")
     source = Source(wait_for(folder) if leave else newest(folder))
     operator, viewer = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -161,15 +168,14 @@ def serve(folder: Path, *, host: str, port: int, cert: Path | None, key: Path | 
     except OSError as error:
         raise ConfigError(f"Port {port} of {host} cannot be had ({error.strerror}); choose another --port.") from None
     port = listening.getsockname()[1]
-    hosts = frozenset(f"{name}:{port}" for name in {host, *(LOCAL if host in LOCAL else ())})
-    hub = Hub(source, operator, viewer)
-    scheme = "https" if cert else "http"
-    shown = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}/"
+    hub, scheme = Hub(source, operator, viewer), "https" if cert else "http"
+    shown = f"{scheme}://{bracketed(host)}:{port}/"
     print(f"Console of {source.folder}\n  operator  {shown}#{operator}\n  viewer    {shown}#{viewer}", file=sys.stderr)
     config = uvicorn.Config(
-        build(hub, hosts), log_level="error", access_log=False, ws="websockets-sansio", ws_max_size=LONGEST,
-        ws_ping_interval=5.0, ws_ping_timeout=10.0, ws_per_message_deflate=False, server_header=False,
-        date_header=False, ssl_certfile=cert, ssl_keyfile=key, timeout_graceful_shutdown=1,
+        build(hub, our_names(host, port, scheme), scheme), log_level="error", access_log=False,
+        ws="websockets-sansio", ws_max_size=LONGEST, ws_ping_interval=5.0, ws_ping_timeout=10.0,
+        ws_per_message_deflate=False, server_header=False, date_header=False, ssl_certfile=cert, ssl_keyfile=key,
+        timeout_graceful_shutdown=1,
     )  # fmt: skip
     server = uvicorn.Server(config)
 
@@ -180,6 +186,18 @@ def serve(folder: Path, *, host: str, port: int, cert: Path | None, key: Path | 
             watching.cancel()
 
     asyncio.run(run())
+
+
+def bracketed(host: str) -> str:
+    """Return an address as it stands in a URL."""
+    return f"[{host}]" if ":" in host else host
+
+
+def our_names(host: str, port: int, scheme: str) -> frozenset[str]:
+    """Return the Host headers that mean this console; the usual port of a scheme may be left out."""
+    names = [bracketed(name) for name in {host, *(LOCAL if host in LOCAL else ())}]
+    plain = names if port == USUAL_PORT[scheme] else []
+    return frozenset([*(f"{name}:{port}" for name in names), *plain])
 
 
 async def leaves(hub: Hub, server: Any) -> None:

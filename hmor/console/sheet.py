@@ -11,10 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from hmor.console.words import interval
 from rt_runtime import Record, _core
 
 GOOD, TICK, BAD, OPEN = "good", "tick", "bad", "open"
 """Result of an item: in order; to be ticked by somebody; must be mended first; not known yet."""
+
+
+NEAREST = 4
+"""Rules whose peaks in the virtual run are told."""
 
 
 @dataclass(frozen=True)
@@ -113,12 +118,18 @@ def virtual_item(run: Callable[[], tuple[Record, list[tuple[str, float, float, f
         return Item(what, TICK, f"not possible: {error}")
     if record.ended != "finished":
         return Item(what, BAD, record.ended)
-    used = {name: share(least, most, lower, upper) for name, least, most, lower, upper in peaks}
-    worst = max(used, key=lambda name: used[name], default="")
-    if not worst:
-        return Item(what, GOOD, "finished")
-    words = f"finished; nearest to its limit: {worst} with {100 * used[worst]:.0f} %"
-    return Item(what, GOOD if used[worst] < 0.9 else TICK, words)
+    used = sorted(((share(*peak[1:]), *peak) for peak in peaks), key=lambda row: -row[0])
+    told = [
+        f"{name} {most if abs(most) >= abs(least) else least:.3g} of {limit_words(lower, upper)} ({100 * part:.0f} %)"
+        for part, name, least, most, lower, upper in used[:NEAREST]
+    ]
+    words = "; ".join(["finished", *([f"nearest to their limits: {', '.join(told)}"] if told else [])])
+    return Item(what, GOOD if not used or used[0][0] < 0.9 else TICK, words)
+
+
+def limit_words(lower: float, upper: float) -> str:
+    """Write the limits of a rule, infinite where there is none."""
+    return interval(lower if np.isfinite(lower) else None, upper if np.isfinite(upper) else None)
 
 
 def share(least: float, most: float, lower: float, upper: float) -> float:

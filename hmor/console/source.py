@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hmor.console.control import LIVE, SOCKET, short_name
+from hmor.console.lamps import Recent, lamps
 from hmor.console.summary import summary
-from hmor.console.words import event_words, order_words
+from hmor.console.words import told
 from rt_runtime import _core, load_run
 from rt_runtime.engine.desk import LEGAL
 from rt_runtime.engine.pacing import STATES
@@ -26,6 +27,7 @@ BUCKETS_PER_SECOND = 60
 MOST_BUCKETS = 240
 """In one message: four seconds after a pause; what is older is in the history."""
 FRAME_KIND = 1
+SHOWN_EVENTS = 200
 
 
 def pack(first: float, length: float, buckets: NDArray[np.float32]) -> bytes:
@@ -39,14 +41,15 @@ class Source:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.live = (folder / LIVE).is_file()
-        self.state = "idle"
         self.look: dict[str, Any] = {"events": [], "orders": [], "rules": [], "sheet": None}
         self.reader: _core.LiveReader | None = None
+        self._recent: Recent | None = None
         if self.live:
             self.about = read_json(folder / LIVE, f"{LIVE} of the run {folder}")
             if self.about["live"]:
                 try:
                     self.reader = _core.LiveReader(self.about["live"])
+                    self._recent = Recent(_core.LiveReader(self.about["live"]), self.about)
                 except RuntimeError as error:
                     raise ConfigError(str(error)) from None
         else:
@@ -69,28 +72,28 @@ class Source:
         rate = self.about["rate"]
         return pack(first / rate, self.size * self.about["every"] / rate, buckets)
 
+    def state(self) -> str:
+        """The state of the monitor by its name; "ended" after the last tick."""
+        now = self.status
+        return "ended" if now["ended"] else STATES[now["state"]]
+
     def state_message(self) -> dict[str, Any]:
         """Return what the lamps and buttons need."""
-        now = self.status
-        self.state = STATES[now["state"]] if not now["ended"] else "idle"
+        now, state = self.status, self.state()
+        seen = self._recent.extremes() if self._recent else {}
         return {
             "kind": "state",
-            "state": self.state,
-            "legal": list(LEGAL[self.state]) if not now["ended"] else [],
+            "state": STATES[now["state"]],
+            "legal": list(LEGAL.get(state, ())),
+            "lamps": lamps(self.about, now, seen, self.look.get("wake_us")),
             "tick": now["tick"],
             "test_tick": now.get("test_tick", -1),
-            "missed": now.get("missed", 0),
-            "lost": now.get("lost", 0),
             "ended": bool(now["ended"]),
-            "wake_us": self.look.get("wake_us"),
         }
 
     def events(self, look: dict[str, Any]) -> list[list[Any]]:
-        """Return events and orders in sentences: [tick, who, sentence], by tick."""
-        told = [[*event_words(event, self.about)] for event in look["events"]]
-        rows = [[tick, "monitor", words] for tick, words in told]
-        rows += [[*order_words(order)] for order in look["orders"]]
-        return sorted(([r[0], "operator", r[1]] if len(r) == 2 else r for r in rows), key=lambda row: row[0])
+        """Return the newest events and orders in sentences, by tick."""
+        return told(look["events"], look["orders"], self.about["rules"])[-SHOWN_EVENTS:]
 
     def history(self, signals: Sequence[str], begin: float, end: float, n: int) -> dict[str, Any]:
         """Return extremes of the signals in `n` buckets between two times, from the frames on disk."""

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from hmor.console import sheet as sheets
-from hmor.console.control import Control
+from hmor.console.control import Control, finite
+from hmor.console.lamps import described, watched_signals
 from hmor.console.sheet import Item, Sheet
 from hmor.study.file import Study
 from hmor.study.run import PreparedRun, SimulatedSection, UdpSection, prepare
@@ -50,7 +51,7 @@ def station(study: Study, prepared: PreparedRun, folder: Path) -> Iterator[Stati
     sheet = static_sheet(study, prepared, folder) if waits else None
     started = datetime.now(UTC).isoformat(timespec="seconds")
     facts = {"study": study.study.name, "who": getpass.getuser(), "started": started, "duration_s": section.duration}
-    desk.facts = lambda: facts | ({"sheet": sheet.rows()} if sheet else {})
+    desk.facts = lambda: facts | {"margins": margins(prepared)} | ({"sheet": sheet.rows()} if sheet else {})
     about = describe(study, prepared)
     control = Control(
         desk, folder, about, sheet=sheet, tunables=section.tunables, lost=section.console.lost,
@@ -58,7 +59,7 @@ def station(study: Study, prepared: PreparedRun, folder: Path) -> Iterator[Stati
     )  # fmt: skip
     with ExitStack() as stack:
         stack.enter_context(control)
-        view = stack.enter_context(Screen(about, control.ask)) if sys.stderr.isatty() else None
+        view = stack.enter_context(Screen(about, control.ask, lambda: desk.path)) if sys.stderr.isatty() else None
         if section.console.open:
             start_console(folder, section.pacing.cpu)
         if sheet is not None:
@@ -71,15 +72,15 @@ def station(study: Study, prepared: PreparedRun, folder: Path) -> Iterator[Stati
 def describe(study: Study, prepared: PreparedRun) -> dict[str, Any]:
     """Return what a console must know of a test before it begins."""
     section, loop = prepared.section, prepared.loop
-    units = {signal.name: signal.unit for signal in loop.signals}
-    recorded = section.record or tuple(units)
+    signals = {signal.name: signal for signal in loop.signals}
+    recorded = tuple(section.record or signals)
     return {
         "study": study.study.name,
         "rate": section.rate,
         "every": section.every,
         "duration": section.duration,
         "start": section.start,
-        "signals": [{"name": name, "unit": units[name]} for name in recorded],
+        "signals": described([signals[name] for name in recorded]),
         "measured": list(section.actuator.measured),
         "actuator": where(section.actuator),
         "rules": prepared.rules(),
@@ -89,7 +90,13 @@ def describe(study: Study, prepared: PreparedRun) -> dict[str, Any]:
             for t in section.tunables
         ],
         "tracking": section.tracking,
+        **watched_signals(loop, recorded),
     }
+
+
+def margins(prepared: PreparedRun) -> list[list[Any]]:
+    """Return of each rule its last value, its extremes and the limits in force: [value, least, most, lower, upper]."""
+    return [[finite(v) for v in row[:5]] for row in prepared.monitor().shown()]
 
 
 def where(actuator: Any) -> str:

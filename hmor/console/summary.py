@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hmor.console.words import event_words, order_words
+from hmor.console.lamps import OURS, described, lamps
+from hmor.console.words import told
 from mor.validation.tracking import tracking
 from rt_runtime import Record, load_run
 from rt_runtime.engine.pacing import STATES
@@ -20,7 +21,7 @@ from rt_runtime.files import read_json
 
 def summary(folder: Path) -> dict[str, Any]:
     """Return what a console must know of a run that has ended, with its `summary`."""
-    record = load_run(folder)
+    record, kept = load_run(folder), kept_study(folder).get("run", {})
     run: dict[str, Any] = read_json(folder / RUN, f"{RUN} of {folder}") if (folder / RUN).is_file() else {}
     every = round(record.rate * (record.time[1] - record.time[0])) if len(record) > 1 else 1
     about: dict[str, Any] = {
@@ -30,17 +31,19 @@ def summary(folder: Path) -> dict[str, Any]:
         "duration": run.get("duration_s", float(record.time[-1]) if len(record) else 0.0),
         "length": float(record.time[-1]) if len(record) else 0.0,
         "start": "at_once",
-        "signals": [{"name": signal.name, "unit": signal.unit} for signal in record.signals],
-        "measured": [],
+        "signals": described(record.signals),
+        "measured": list(kept.get("actuator", {}).get("measured", ())),
         "rules": run.get("rules", []),
+        "margins": run.get("margins"),
         "commands": [],
         "tunables": [],
+        "tracking": kept.get("tracking"),
         "run": folder.name,
     }
-    told = [[*event_words(e, about), "monitor"] for e in run.get("events", [])]
-    told += [[*order_words(o), "operator"] for o in run.get("operator", [])]
-    about["events"] = [[tick, who, words] for tick, words, who in sorted(told)]
-    timing, names = run.get("timing") or {}, kept_study(folder).get("run", {}).get("tracking")
+    about["events"] = told(run.get("events", []), run.get("operator", []), about["rules"])
+    timing, names = run.get("timing") or {}, kept.get("tracking")
+    shown = {"ended": 1, "state": 0, "missed": timing.get("missed", 0), "lost": record.frames_lost}
+    about["lamps"] = lamps(about, shown, {}, None)
     about["summary"] = {
         "ended": record.ended,
         "peaks": peaks(record),
@@ -55,11 +58,11 @@ def summary(folder: Path) -> dict[str, Any]:
 
 
 def peaks(record: Record) -> list[list[Any]]:
-    """Return name, smallest and largest value, and unit of every signal that is not the program's own."""
+    """Return name, smallest and largest value, and unit of every signal of the test itself."""
     rows: list[list[Any]] = []
     for signal, values in zip(record.signals, record.values.T, strict=True):
         seen = values[np.isfinite(values)]
-        if len(seen) and not signal.name.startswith(("host.", "monitor.", "rig.")):
+        if len(seen) and not OURS.search(signal.name):
             rows.append([signal.name, float(seen.min()), float(seen.max()), signal.unit])
     return rows
 

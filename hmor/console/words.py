@@ -1,8 +1,8 @@
-"""Events and orders of a test in sentences."""
+"""Events and orders of a test in sentences, and limits as people write them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 STATES = {
@@ -14,26 +14,48 @@ STATES = {
     "checked": "checked",
     "idle": "at rest",
 }
+CAUSES = {
+    ("", "ramping"): "the end of the test, or a stop was asked for",
+    ("", "running"): "the rules hold again",
+    ("operator", "running"): "by the operator",
+}
+"""Why a state was entered, where no rule says it."""
 
 
-def event_words(event: Mapping[str, Any], about: Mapping[str, Any]) -> tuple[int, str]:
-    """Return the tick of an event of the monitor, and a sentence."""
-    at, state = f"{event['time']:.3f} s", STATES.get(event["state"], event["state"])
-    rule = event["rule"]
-    limits = next((r for r in about["rules"] if r["name"] == rule), None)
-    if limits is None:
-        who = {"operator": "by the operator", "": "on request, at its end, or because the rules hold again"}.get(
-            rule, rule
-        )
-        return event["tick"], f"{at}  {state} {who}."
-    value = event["value"] if isinstance(event["value"], str) else f"{event['value']:.6g}"
-    interval = f"{limits.get('lower', 'no limit')} .. {limits.get('upper', 'no limit')}"
-    what = f"{limits['quantity']} of {limits['signal']} is {value}, allowed {interval}"
-    return event["tick"], f"{at}  rule '{rule}' ({event['action']}): {what}; {state}."
+def interval(lower: float | None, upper: float | None) -> str:
+    """Write an interval as briefly as it can be read: ±2, at most 3, at least 0, 1 to 4."""
+    if lower is not None and upper is not None:
+        return f"±{upper:g}" if lower == -upper and upper > 0 else f"{lower:g} to {upper:g}"
+    return f"at most {upper:g}" if upper is not None else f"at least {lower:g}" if lower is not None else "no limit"
 
 
-def order_words(order: Mapping[str, Any]) -> tuple[int, str]:
-    """Return the tick of an order of the operator, and a sentence."""
+def told(
+    events: Sequence[Mapping[str, Any]], orders: Sequence[Mapping[str, Any]], rules: Sequence[Mapping[str, Any]]
+) -> list[list[Any]]:
+    """Return events and orders by their ticks: [tick, who, sentence, rule that stopped the test or ""].
+
+    `who` is monitor, host (a rule on the host itself) or operator.
+    """
+    named = {rule["name"]: rule for rule in rules}
+    rows = [_event(event, named.get(event["rule"])) for event in events]
+    rows += [[order["tick"], "operator", _order(order), ""] for order in orders]
+    return sorted(rows, key=lambda row: row[0])
+
+
+def _event(event: Mapping[str, Any], rule: Mapping[str, Any] | None) -> list[Any]:
+    at, state, name = f"{event['time']:.3f} s", STATES.get(event["state"], event["state"]), event["rule"]
+    if rule is None:
+        cause = CAUSES.get((name, event["state"]), f"by the {name}" if name == "operator" else name)
+        return [event["tick"], "monitor", f"{at}  {state[:1].upper()}{state[1:]}: {cause or 'as ordered'}.", ""]
+    value = event["value"] if isinstance(event["value"], str) else f"{event['value']:.4g}"
+    quantity = "" if rule["quantity"] == "value" else f"{rule['quantity']} of "
+    what = f"{quantity}{rule['signal']} is {value}, allowed {interval(rule.get('lower'), rule.get('upper'))}"
+    who = "host" if rule["signal"].startswith("host.") else "monitor"
+    broke = name if event["action"] in ("hold", "ramp", "trip") else ""
+    return [event["tick"], who, f"{at}  Rule '{name}' ({event['action']}): {what}; {state}.", broke]
+
+
+def _order(order: Mapping[str, Any]) -> str:
     text = f": {order['text']}" if order.get("text") else ""
     refused = f", refused: {order['refused']}" if order.get("refused") else ""
-    return order["tick"], f"{order['time']:.3f} s  {order['who']}: {order['do']}{text}{refused}."
+    return f"{order['time']:.3f} s  {order['who'].capitalize()}: {order['do']}{text}{refused}."

@@ -76,11 +76,14 @@ def write_page(path: Path, name: str, found: dict[str, Any], fit: Fit) -> Path:
     ]
     page.table(["frequency (Hz)", "damping ratio", "real (Hz)", "imaginary (Hz)"], rows)
     page.heading("What the model can be used for")
-    page.text(
-        "Prediction (predictive control, simulation): yes, within the band of the fit. Inverse (feedforward, "
-        f"model-based compensation): {'yes' if fit.invertible else 'no'}."
-    )
-    for note in found["notes"]:
+    if fit.problems:
+        page.text("Nothing: the model must not reach a loop.")
+    else:
+        page.text(
+            "Prediction (predictive control, simulation): yes, within the band of the fit. Inverse (feedforward, "
+            f"model-based compensation): {'yes' if fit.invertible else 'no'}."
+        )
+    for note in (*fit.problems, *found["notes"]):
         page.text(note, note=True)
     with replacing(path) as temporary:
         temporary.write_text(str(page), encoding="utf-8")

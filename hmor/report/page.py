@@ -39,13 +39,21 @@ th, td { padding: 5px 14px 5px 0; border-bottom: 1px solid var(--line); text-ali
 th:first-child, td:first-child { text-align: left; }
 thead th { color: var(--soft); font-weight: 600; }
 td.good { color: var(--good); } td.bad { color: var(--bad); }
+table.words th, table.words td { text-align: left; white-space: normal; vertical-align: top; overflow-wrap: anywhere; }
+table.words th { white-space: nowrap; } table.words td:first-child { min-width: 16ch; }
+table.words td.good, table.words td.bad { white-space: nowrap; }
 figure { margin: 16px 0 22px; }
 figure svg { max-width: 100%; height: auto; display: block; }
 figcaption { color: var(--soft); font-size: 14px; margin-top: 4px; }
 code { font: 13.5px ui-monospace, "SF Mono", Consolas, monospace; background: var(--tint); padding: 1px 5px; }
 @media (max-width: 640px) { main { padding: 20px 16px 60px; } h1 { font-size: 24px; }
   figure svg.broad { max-width: none; width: 640px; } }
-@media print { main { padding: 0; } h2 { break-after: avoid; } figure, table { break-inside: avoid; } }
+@page { margin: 16mm 14mm; }
+@media print { :root { color-scheme: light; --ink: #000; --soft: #444; --line: #bbb; --page: #fff; --tint: #f3f5f7;
+  --good: #14713d; --bad: #a3261c; } figure svg { filter: none; } body { font-size: 10.5pt; }
+  main { padding: 0; max-width: none; } h2, h3 { break-after: avoid; } h2 { margin-top: 20px; }
+  figure, tr, .fact { break-inside: avoid; } thead { display: table-header-group; }
+  table { font-size: 9pt; } .wide, figure > div { overflow: visible; } .facts { break-inside: avoid; } }
 """
 ICON = "data:image/svg+xml,%3Csvg/%3E"
 
@@ -76,11 +84,14 @@ class Page:
         )
         self._parts.append(f'<div class="facts">{cells}</div>')
 
-    def table(self, head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-        """Add a table; a cell (text, good) is coloured."""
+    def table(self, head: Sequence[str], rows: Sequence[Sequence[Cell]], *, words: bool = False) -> None:
+        """Add a table; a cell (text, good) is coloured. With `words` its cells hold sentences, which are wrapped."""
         top = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
         body = "".join("<tr>" + "".join(_cell(cell) for cell in row) + "</tr>" for row in rows)
-        self._parts.append(f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>')
+        kind = ' class="words"' if words else ""
+        self._parts.append(
+            f'<div class="wide"><table{kind}><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+        )
 
     def figure(self, figure: Figure, caption: str) -> None:
         """Add a picture as SVG inside the page; the caption is also its alternative text."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
+import ssl
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +17,10 @@ from starlette.websockets import WebSocketDisconnect
 
 from hmor.console import hub as hubs
 from hmor.console.hub import Client, Hub
-from hmor.console.serve import FILES, HEADERS, build, serve
+from hmor.console.serve import FILES, HEADERS, build, our_names, serve
 from hmor.console.source import Source
 from rt_runtime import Command, ConfigError, Loop, RunFolder, StartStop, Table, protect
+from tests.fixtures.desk import ENVIRONMENT, HMOR, addresses
 
 OURS = "127.0.0.1:8123"
 ORIGIN = {"origin": f"http://{OURS}", "host": OURS}
@@ -206,6 +210,77 @@ def test_a_slow_page_loses_the_oldest_pictures_and_no_answer() -> None:
     client = asyncio.run(fill())
     assert len(client.waiting) == hubs.QUEUE and client.waiting[-1] == bytes([999 % 256])
     assert client.dropped == 1000 - hubs.QUEUE and len(client.texts) == 1
+
+
+def test_whoever_has_the_operators_token_may_trip(client: TestClient, hub: Hub) -> None:
+    told = hub.orders.asked  # type: ignore[attr-defined]
+    ordering, operator = enter(client, "operator-token")
+    operator.receive_text()
+    waiting, second = enter(client, "operator-token")
+    second.send_text('{"id": 1, "do": "trip"}')
+    assert answer(second)["ok"] and told[-1]["do"] == "trip"
+    for session in (waiting, ordering):
+        session.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "scheme", "ours"),
+    [
+        ("127.0.0.1", 8123, "http", {"127.0.0.1:8123", "localhost:8123", "[::1]:8123"}),
+        ("lab.example", 8123, "https", {"lab.example:8123"}),
+        ("lab.example", 443, "https", {"lab.example:443", "lab.example"}),
+        ("fe80::1", 8123, "https", {"[fe80::1]:8123"}),
+    ],
+)
+def test_our_own_names(host: str, port: int, scheme: str, ours: set[str]) -> None:
+    assert our_names(host, port, scheme) == ours
+
+
+def test_an_origin_of_another_scheme_is_foreign(client: TestClient) -> None:
+    assert client.get("/", headers={"host": OURS, "origin": f"https://{OURS}"}).status_code == 421
+    assert client.get("/", headers={"host": OURS, "origin": f"http://{OURS}"}).status_code == 200
+
+
+def certificate(folder: Path) -> list[str]:
+    """Make a certificate for this machine; return the options that name it."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("needs openssl")
+    files = [str(folder / name) for name in ("cert.pem", "key.pem")]
+    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=127.0.0.1"]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-out", files[0], "-keyout", files[1]]
+    subprocess.run(command, check=True, capture_output=True)
+    return ["--cert", files[0], "--key", files[1]]
+
+
+def test_with_a_certificate_the_page_and_its_socket_are_encrypted(run: Path, tmp_path: Path) -> None:
+    from websockets.sync.client import connect
+
+    options = certificate(tmp_path)
+    command = [*HMOR, "console", str(run), *options]
+    console = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    try:
+        _, viewer = addresses(console)
+        at, _, token = viewer.partition("#")
+        assert at.startswith("https://127.0.0.1:")
+        known = ssl.create_default_context(cafile=options[1])
+        origin = at.rstrip("/")
+        with connect(f"wss{at[5:]}socket", ssl=known, origin=origin, open_timeout=60) as socket:  # type: ignore[arg-type]
+            socket.send(json.dumps({"token": token}))
+            assert json.loads(socket.recv(timeout=60))["kind"] == "hello"
+        console.terminate()
+        console.wait(60)
+        assert console.stderr is not None and token not in console.stderr.read()  # printed once, never logged
+    finally:
+        console.kill()
+        console.wait(60)
+        assert console.stderr is not None
+        console.stderr.close()
+
+
+def test_all_addresses_at_once_have_no_name_of_their_own(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"--host must be the one address or name that pages will use, got '0.0.0.0'"):
+        serve(run, host="0.0.0.0", port=0, cert=tmp_path, key=tmp_path, leave=False)
 
 
 def test_another_address_needs_a_certificate(run: Path) -> None:

@@ -19,8 +19,9 @@ import pytest
 
 from hmor.console.control import LIVE, SOCKET, Control, Telling, short_name
 from hmor.console.find import newest, running
-from hmor.console.screen import Screen, layout
+from hmor.console.screen import Screen
 from hmor.console.sheet import BAD, GOOD, TICK, Item, Sheet, disk_item, share, virtual_item
+from hmor.console.text import layout
 from rt_runtime import (
     Command,
     ConfigError,
@@ -212,7 +213,7 @@ def test_the_text_view_shows_state_rules_events_and_the_keys_that_are_legal(test
         "pre-test sheet",
         "[1]",
         "stroke",
-        "-0.5 .. 0.5",
+        "±0.5",
         "a arm",
         "T trip",
         "no safety function",
@@ -236,6 +237,7 @@ def test_items_of_the_sheet(tmp_path: Path) -> None:
         and share(0.0, 0.0, 0.0, np.inf) == 0.0
     )
     record = Record(np.zeros(0), np.zeros((0, 0)), (), 1000.0, 0)
-    assert virtual_item(lambda: (record, [("a", -1.0, 1.0, -2.0, 2.0)])).words.endswith("a with 50 %")
+    words = virtual_item(lambda: (record, [("a", -1.0, 1.0, -2.0, 2.0), ("b", 0.0, 3.0, -np.inf, 4.0)])).words
+    assert words == "finished; nearest to their limits: b 3 of at most 4 (75 %), a 1 of ±2 (50 %)"
     assert virtual_item(lambda: (record, [("a", -1.9, 1.0, -2.0, 2.0)])).result == TICK
     assert virtual_item(lambda: (Record(np.zeros(0), np.zeros((0, 0)), (), 1000.0, 0, "Tripped."), [])).result == BAD

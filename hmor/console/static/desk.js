@@ -2,18 +2,19 @@
 
 import {Wire, get} from "/wire.js";
 import {Panes, Store} from "/plots.js";
-import {Rules, events, lamps, make, sheet, summary} from "/rows.js";
+import {Rules, events, lamps, make, open, sheet, summary} from "/rows.js";
 
 const at = id => document.getElementById(id);
 const SIGNS = {idle: "\u25CB", checked: "\u25D0", armed: "\u25B3", running: "\u25B6", holding: "\u2016", ramping: "\u25BC", tripped: "\u25A0"};
-const FORCE = new Set(["N", "kN", "Nm", "N m"]);
-let about = null, role = "viewer", mode = "live", state = "idle", legal = [], panes = null, store = null, last = {}, sheetOpen = false, ended = false;
+const NAMES = {idle: "at rest", ramping: "stopping"};
+const STATES = ["idle", "checked", "armed", "running", "holding", "ramping", "tripped"];
+const FORCE = new Set(["N", "kN", "Nm", "N m"]), MOTION = new Set(["m", "mm", "rad"]);
+let about = null, role = "viewer", mode = "live", state = "idle", legal = [], panes = null, store = null, last = {}, sheetKnown = false, sheetOpen = false, ended = false;
 const rules = new Rules(at("rules"), at("acknowledge"), tighten);
 
 // ---------------------------------------------------------------- looks
-const stored = localStorage.getItem("theme");
-const theme = name => { document.documentElement.dataset.theme = name; panes?.all(); };
-theme(stored ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
+const theme = name => { document.documentElement.dataset.theme = name; panes?.recolour(); panes?.all(); };
+theme(localStorage.getItem("theme") ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
 at("theme").onclick = () => { const next = document.documentElement.dataset.theme === "dark" ? "light" : "dark"; localStorage.setItem("theme", next); theme(next); };
 let clearing;
 function say(words) {
@@ -30,55 +31,62 @@ async function order(what, more) {
   if (answer.refused) say(`Refused: ${answer.why}.`);
   return answer;
 }
-let armed = 0;
-for (const button of at("orders").querySelectorAll("button"))
+/** Two steps: the second press within four seconds does it. */
+function twice(button, ask, act) {
+  const words = button.textContent;
+  let timer = 0;
+  const rest = () => { clearTimeout(timer); timer = 0; button.textContent = words; button.classList.remove("sure"); };
   button.onclick = () => {
-    const what = button.dataset.do;
-    if (what === "arm" && Date.now() - armed > 4000) {  // two steps: the second press within four seconds arms
-      armed = Date.now();
-      button.textContent = "Press again to arm";
-      button.classList.add("sure");
-      setTimeout(rest, 4100);
-      return;
-    }
-    rest();
-    order(what);
+    if (timer) { rest(); act(); return; }
+    button.textContent = ask;
+    button.classList.add("sure");
+    timer = setTimeout(rest, 4000);
   };
-function rest() { armed = 0; at("arm").textContent = "Arm"; at("arm").classList.remove("sure"); }
+  return rest;
+}
+for (const button of at("orders").querySelectorAll("button")) button.onclick = () => { rest(); order(button.dataset.do); };
+const rest = twice(at("arm"), "Press again to arm", () => order("arm"));
+twice(at("take"), "Press again to take over", () => order("take", {sure: true}));
+const NEXT = {checked: "arm", armed: "start", holding: "resume"};
 function enable() {
   for (const button of at("orders").querySelectorAll("button")) {
-    const what = button.dataset.do;
-    button.disabled = what === "trip" ? role !== "operator" || mode !== "live" : role !== "operator" || !legal.includes(what) || (what === "arm" && sheetOpen);
+    const what = button.dataset.do, may = role === "operator" || (what === "trip" && role === "standby");
+    button.disabled = !may || mode !== "live" || ended || (what !== "trip" && (!legal.includes(what) || (what === "arm" && sheetOpen)));
+    button.classList.toggle("next", !button.disabled && NEXT[state] === what);
   }
   at("take").hidden = role !== "standby";
   at("noteform").hidden = role !== "operator" || mode !== "live";
+  for (const box of document.querySelectorAll("#items input, #tunables input")) box.disabled = role !== "operator" || mode !== "live";
 }
 addEventListener("keydown", event => {
-  if (event.target.closest("input, select, textarea, summary")) return;
-  if (event.code === "Space") {
+  if (event.key === "Escape") panes?.setMark(null);
+  if (event.target.closest("input, select, textarea, summary, dialog")) return;
+  if (event.code === "Space") {  // on a button too: Enter presses it
     event.preventDefault();
-    if (legal.includes("hold") && role === "operator") order("hold");
-    else if (legal.includes("resume") && role === "operator") order("resume");
+    if (role === "operator") for (const what of ["hold", "resume"]) if (legal.includes(what)) order(what);
   }
-  if (event.key === "T" && role === "operator") order("trip");
+  if (event.key === "T" && role !== "viewer" && mode === "live") order("trip");
 });
-at("take").onclick = async () => {
-  const answer = await wire.order("take");
-  if (answer.ask && confirm(answer.ask)) order("take", {sure: true});
-};
+addEventListener("keyup", event => { if (event.code === "Space" && event.target.closest("button")) event.preventDefault(); });
 at("noteform").onsubmit = event => {
   event.preventDefault();
-  if (at("note").value.trim()) order("note", {text: at("note").value.trim()});
+  if (at("note").value.trim()) order("note", {text: at("note").value.trim(), ...(panes.mark == null ? {} : {at: panes.mark})});
   at("note").value = "";
 };
+/** Asks for new limits in a dialogue that lets the page go on. */
 function tighten(rule, [lower, upper]) {
   if (role !== "operator" || mode !== "live") return;
-  const text = prompt(`New limits of ${rule.name} (lower, upper); wider only before the start:`, `${lower ?? ""}, ${upper ?? ""}`);
-  if (text === null) return;
-  const [low, high] = text.split(",").map(part => part.trim() === "" ? null : Number(part));
-  if ([low, high].some(v => Number.isNaN(v))) say("A limit must be a number.");
-  else order("limit", {rule: rule.name, lower: low, upper: high ?? null});
+  at("limitsname").textContent = rule.name;
+  at("lower").value = lower ?? "";
+  at("upper").value = upper ?? "";
+  at("limits").showModal();
+  at("limitsform").onsubmit = () => {
+    const [low, high] = ["lower", "upper"].map(id => at(id).value.trim() === "" ? null : Number(at(id).value));
+    if ([low, high].some(v => Number.isNaN(v))) say("A limit must be a number.");
+    else order("limit", {rule: rule.name, lower: low, upper: high});
+  };
 }
+at("limitscancel").onclick = () => at("limits").close();
 
 // ---------------------------------------------------------------- what arrives
 function hello(message) {
@@ -90,10 +98,11 @@ function hello(message) {
   const names = about.signals.map(signal => signal.name);
   store = new Store(names);
   const units = Object.fromEntries(about.signals.map(signal => [signal.name, signal.unit]));
+  panes?.close();
   panes = new Panes(at("panes"), store, units, save);
-  at("panes").replaceChildren();
-  panes.load(JSON.parse(localStorage.getItem("layout " + about.study) ?? "null") ?? layout(names, units));
-  rules.set(about.rules);
+  panes.span = +at("window").value;
+  panes.load(JSON.parse(localStorage.getItem("layout " + about.study) ?? "null") ?? layout(units));
+  rules.set(about.rules, about.commands);
   at("replay").hidden = mode !== "replay";
   at("orders").hidden = mode === "replay";
   at("tuning").hidden = !about.tunables.length;
@@ -101,16 +110,19 @@ function hello(message) {
   if (mode === "replay") replay();
   say("");
   enable();
-  window.hmor = {panes, store, about};  // for tests of the page
+  window.hmor = {panes, store, about, wire};  // for tests of the page
 }
-function layout(names, units) {
-  const user = names.filter(name => !/^(host|monitor|rig)\.|\./.test(name));
-  const motion = user.filter(name => ["m", "mm", "rad"].includes(units[name])), force = user.filter(name => FORCE.has(units[name]));
-  const measured = about.measured.find(name => motion.includes(name)) ?? motion[0], panesOf = [{kind: "time", signals: (motion.length ? motion : user).slice(0, 4)}];
-  if (force.length) panesOf.push({kind: "time", signals: force.slice(0, 3)});
-  if (measured && force.length) panesOf.push({kind: "xy", signals: [measured, force[0]]});
-  if (about.commands.length && measured) panesOf.push({kind: "xy", signals: [about.commands[0].name, measured]});
-  return panesOf;
+/** The plots of a study that has none of its own yet: what is tracked, forces, and both over each other. */
+function layout(units) {
+  const user = about.signals.filter(signal => !signal.ours).map(signal => signal.name);
+  const motion = user.filter(name => MOTION.has(units[name])), force = user.filter(name => FORCE.has(units[name]));
+  const measured = about.measured.find(name => motion.includes(name)) ?? motion[0], command = about.commands[0]?.name ?? user.find(name => name === "command");
+  const tracked = [...new Set(about.tracking ? [about.tracking.target, about.tracking.measured] : [command, measured])].filter(name => user.includes(name));
+  const made = [{kind: "time", signals: tracked.length ? tracked : user.slice(0, 3)}];
+  if (force.length) made.push({kind: "time", signals: force.slice(0, 2)});
+  if (measured && force.length) made.push({kind: "xy", signals: [measured, force[0]]});
+  if (command && measured) made.push({kind: "xy", signals: [command, measured]});
+  return made;
 }
 function save() { localStorage.setItem("layout " + about.study, JSON.stringify(panes.layout())); if (mode === "replay") fill(); }
 function tunable(one) {
@@ -118,67 +130,59 @@ function tunable(one) {
   input.onchange = () => { shown.textContent = `${(+input.value).toPrecision(4)} ${one.unit}`; order("tune", {name: one.name, value: +input.value}); };
   return make("label", {}, one.name, input, shown);
 }
+function showState(name, word) {
+  at("state").className = `state ${name}`;
+  at("word").textContent = word;
+  at("sign").textContent = SIGNS[name] ?? "";
+}
 function newState(message) {
   last = message;
   legal = message.legal;
   ended = message.ended;
   if (message.state !== state && message.state !== "checked") rest();
   state = message.state;
-  at("state").className = `state ${state}`;
-  at("word").textContent = ended ? "ended" : state;
-  at("sign").textContent = SIGNS[state] ?? "";
+  showState(state, ended && state !== "tripped" ? "ended" : NAMES[state] ?? state);
   at("time").textContent = `${(Math.max(0, message.test_tick + 1) / about.rate).toFixed(2)} s`;
   document.documentElement.dataset.state = ended ? "ended" : state;
-  at("sheet").hidden = !(state === "checked" && sheetKnown);
-  showLamps();
+  at("sheet").hidden = !(state === "checked" && sheetKnown && !ended);
+  lamps(at("lamps"), message.lamps);
   enable();
 }
-let sheetKnown = false, newest = {};
-function showLamps() {
-  const value = name => newest[name], entries = [];
-  const age = value("rig.age"), lost = value("rig.lost_recently");
-  if (age !== undefined) entries.push(age > 20 || value("rig.status") < 0 ? ["bad", `rig silent for ${Math.round(age)} ticks`] : [lost > 1 ? "warn" : "good", "rig answers"]);
-  entries.push(last.lost > 0 ? ["bad", `${last.lost} frames not recorded`] : [ended ? "off" : "good", ended ? "record closed" : "recording"]);
-  entries.push([last.missed > 0 ? "warn" : "good", `${last.missed} missed` + (last.wake_us ? `, wake p99 ${last.wake_us.toFixed(0)} \u00b5s` : "")]);
-  const warning = store?.names.find(name => /(^|\.)(SW|stability)/.test(name) && Number.isFinite(newest[name]));
-  if (warning) entries.push(newest[warning] >= 1 ? ["bad", "loop gains energy"] : newest[warning] > 0.5 ? ["warn", "stability"] : ["good", "stability"]);
-  const domain = store?.names.filter(name => /outside|\.domain/.test(name)) ?? [];
-  if (domain.length) entries.push(domain.some(name => newest[name] > 0) ? ["bad", "model outside its domain"] : ["good", "model in its domain"]);
-  if (store && Object.values(newest).some(v => v !== v)) entries.push(["bad", "a signal is no number"]);
-  lamps(at("lamps"), entries);
-}
 function frames(message) {
+  if (!store.t.length) past(message.first);
   store.add(message);
-  const end = 2 * (message.buckets - 1) * message.signals;
-  store.names.forEach((name, s) => { newest[name] = message.values[end + 2 * s + 1]; });
+  for (const {name} of about.commands) {
+    const s = store.names.indexOf(name), recent = column => column.slice(-message.buckets);
+    if (s >= 0) rules.command(name, Math.min(...recent(store.low[s])), Math.max(...recent(store.high[s])));
+  }
 }
 function newRules(message) {
   rules.update(message.rules);
+  rules.drawCommands();
   sheetKnown = Boolean(message.sheet);
-  const open = message.sheet?.some(item => !(item.result === "good" || (item.result === "tick" && item.done))) ?? false;
-  if (open !== sheetOpen) { sheetOpen = open; enable(); }
   const text = JSON.stringify(message.sheet);
   if (message.sheet && text !== at("sheet").dataset.shown) {
     at("sheet").dataset.shown = text;
-    sheet(at("items"), message.sheet, (item, done) => order("tick", {item, done}));
+    sheet(at("items"), at("sheetcount"), message.sheet, (item, done) => order("tick", {item, done}));
+    sheetOpen = open(message.sheet);
+    enable();
   }
 }
 function log(message) {
   events(at("events"), message.events);
-  const first = message.events.map(([, , words]) => /rule '(.*)' \((hold|ramp|trip)\)/.exec(words)).find(Boolean);
-  if (first) rules.broke(first[1]);
+  rules.broke(message.events);
+  panes.events = message.events.filter(([, who, , broke]) => broke || who === "operator").map(([tick, , , broke]) => [tick / about.rate, broke]);
 }
 function newRole(message) { role = message.role; at("role").textContent = role; enable(); }
 function closed(code) {
   document.documentElement.dataset.state = "offline";
-  at("word").textContent = code === 4401 ? "no entry" : "no console";
-  at("state").className = "state";
+  showState("", code === 4401 ? "no entry" : "no console");
   legal = [];
   enable();
   say(code === 4401 ? "The token is wrong or missing: use the address that hmor console printed." : "The console does not answer; the test may go on without it.");
 }
 function finish(message) {
-  if (mode === "live") { legal = []; ended = true; newState({...last, ended: true, state: last.state ?? "idle", legal: []}); }
+  if (mode === "live") newState({...last, ended: true, legal: []});
   summary(at("summary"), message, async name => {
     try {
       const blob = await (await get("/api/kept/" + name)).blob();
@@ -195,20 +199,34 @@ at("window").onchange = () => { panes.span = +at("window").value; panes.all(); }
 at("addtime").onclick = () => { panes.add("time", []); save(); };
 at("addxy").onclick = () => { panes.add("xy", []); save(); };
 
+async function history(names, from, to, n) {
+  const query = new URLSearchParams({signals: names.join(","), from: String(from), to: String(to), n: String(n)});
+  return (await get("/api/frames?" + query)).json();
+}
+const used = () => [...new Set(panes.list.flatMap(pane => pane.signals))];
+/** A page that comes later has the last minute from the disk. */
+async function past(begin) {
+  const names = used(), into = store;
+  if (!names.length) return;
+  try { into.prepend(names, await history(names, Math.max(0, begin - 60), begin, 3600)); } catch (error) { say(`No history: ${error.message}`); }
+}
 async function fill() {
-  const used = [...new Set(panes.list.flatMap(pane => pane.signals))];
-  if (!used.length) return;
-  const query = new URLSearchParams({signals: used.join(","), from: "0", to: String(about.length + 1), n: "4000"});
-  store.set(used, await (await get("/api/frames?" + query)).json());
+  const names = [...new Set([...used(), "monitor.state"])].filter(name => store.names.includes(name));
+  if (names.length) store.set(names, await history(names, 0, about.length + 1, 4000));
 }
 let timer = 0;
 async function replay() {
-  at("word").textContent = "replay";
-  at("sign").textContent = "\u21BB";
   document.documentElement.dataset.state = "replay";
   at("seek").max = about.length;
   panes.span = about.length + 1;
-  const show = t => { panes.until = t; at("seek").value = t; at("time").textContent = `${t.toFixed(2)} s`; panes.all(); };
+  lamps(at("lamps"), about.lamps);
+  if (about.margins) rules.update(about.margins.map(row => [...row, false]));
+  const show = t => {
+    panes.until = t; at("seek").value = t; at("time").textContent = `${t.toFixed(2)} s`; panes.all();
+    const code = store.high[store.names.indexOf("monitor.state")]?.[panes.part()[1] - 1], name = STATES[code] ?? "idle";
+    showState("", "replay");
+    at("of").textContent = `of ${about.length.toFixed(2)} s, ${NAMES[name] ?? name}`;
+  };
   await fill();
   show(about.length);
   at("seek").oninput = () => show(+at("seek").value);
