@@ -37,7 +37,8 @@ def told(
     `who` is monitor, host (a rule on the host itself) or operator.
     """
     named = {rule["name"]: rule for rule in rules}
-    rows = [_event(event, named.get(event["rule"])) for event in events]
+    last = {(event["tick"], event["rule"], event["action"]): event for event in events}  # with the state it led to
+    rows = [_event(event, named.get(event["rule"])) for event in last.values()]
     rows += [[order["tick"], "operator", _order(order), ""] for order in orders]
     return sorted(rows, key=lambda row: row[0])
 

@@ -101,6 +101,7 @@ def test_events_and_orders_in_sentences() -> None:
         "±2", "at most 3", "at least 0", "1 to 4", "no limit"]  # fmt: skip
     event = {"tick": 30, "time": 0.03, "rule": "stroke", "action": "hold", "state": "holding", "value": 0.6}
     events = [
+        event | {"state": "running"},  # in the tick in which it leads to a hold
         event,
         event | {"tick": 10, "time": 0.01, "rule": "speed", "action": "warn", "state": "running", "value": -3.0},
         event | {"tick": 40, "time": 0.04, "rule": "", "action": "none", "state": "running"},
