@@ -19,7 +19,7 @@ Results = Mapping[str, Any]
 
 def stochastic_models(page: Page, study: Study, results: Results) -> bool:
     """Tell of the stochastic emulators; return whether there were any."""
-    from hmor.study.fit import load_model, model_data
+    from hmor.study.fit import known_data, load_model, model_data, part_rows
 
     shown = [(m, results[f"validate/{m.key}"]) for m in study.models() if "law" in results.get(f"validate/{m.key}", {})]
     if not shown:
@@ -31,6 +31,13 @@ def stochastic_models(page: Page, study: Study, results: Results) -> bool:
         data = model_data(study, model)[0]
         page.heading(f"{label(model.part, study.report.labels)}, {label(model.name, study.report.labels)}", 3)
         _tests(page, study, law)
+        for output, reading in study.parts[model.source].detrend.items():
+            raw = part_rows(study, model.source)
+            page.figure(
+                drift(raw, known_data(study, model.source, raw), output, reading, study.report.labels),
+                "The campaign run by run: the reading that shows its drift, and the response as measured and as the "
+                "emulator learns it, the drift removed by regression on that reading.",
+            )
         for o, port in enumerate(fitted.outputs):
             words = titled(port.name, port.unit, study.report.labels)
             page.figure(
@@ -86,6 +93,22 @@ def _indices(page: Page, study: Study, model: Model, law: Mapping[str, Any]) -> 
 def _caption(repeated: list[dict[str, Any]], name: str) -> str:
     each = "; ".join(f"{one['runs']} runs, p = {one['p'][name]:.2g}" for one in repeated)
     return f"Density of the emulator at the repeated points, and the runs there (Kolmogorov-Smirnov test: {each})."
+
+
+def drift(raw: Dataset, mended: Dataset, output: str, reading: str, labels: Mapping[str, str]) -> Figure:
+    """Draw a reading and the output before and behind the removal of drift, over the runs of a campaign."""
+    units = {p.name: p.unit for p in (*raw.inputs, *raw.outputs)}
+    runs = np.arange(1, len(raw) + 1)
+    figure, axes = panels(1, 2, 4.4, 3.0)
+    axes[0, 0].plot(runs, raw[reading], ".", color=COLOURS[0], markersize=4)
+    axes[0, 0].set_ylabel(titled(reading, units[reading], labels), fontsize=9)
+    axes[0, 1].plot(runs, raw[output], ".", color=GREY, markersize=4, label="measured")
+    axes[0, 1].plot(runs, mended[output], ".", color=COLOURS[0], markersize=4, label="drift removed")
+    axes[0, 1].set_ylabel(titled(output, units[output], labels), fontsize=9)
+    for ax in axes[0]:
+        ax.set_xlabel("run", fontsize=9)
+    legend(figure, axes[0, 1])
+    return figure
 
 
 def diagnostics(fitted: StochasticEmulator, data: Dataset, o: int, words: str) -> Figure:

@@ -11,6 +11,7 @@ from scipy.stats import norm
 from mor.campaign import QuantityModel
 from mor.data.dataset import Dataset
 from mor.hybrid.latent import detrend, observed, replicate
+from mor.hybrid.model import HybridModel
 from mor.marginals import Uniform
 from mor.models.heated_strip import heated_strip, sensitivity_space
 from mor.reduced.base import Array
@@ -72,9 +73,9 @@ EVEN_NOISE = Example(_LINE, lambda X, u: np.sin(3.0 * X[:, 0]) + 0.2 * norm.ppf(
 TWO_PEAKS = Example(ParameterSpace({"x": Uniform(0.0, 1.0)}), _two_peaks)
 
 
-def campaign(seed: int, n: int = 200) -> tuple[Dataset, ParameterSpace]:
+def campaign(seed: int, n: int = 200, strip: HybridModel | None = None) -> tuple[Dataset, ParameterSpace]:
     """Return a campaign of the heated plate as a laboratory knows it, the drift removed."""
-    space, strip = sensitivity_space(), heated_strip()
+    space, strip = sensitivity_space(), strip or heated_strip()
     model = QuantityModel(strip, {"u_max": ("mm", lambda run: 1e3 * float(np.abs(run["deflection_measured"]).max())),
                                   "u_0": ("mm", lambda run: 1e3 * float(run["zero_measured"][0]))})  # fmt: skip
     design = replicate(lhs(space, n, seed=seed), model, seed=seed)
@@ -82,3 +83,17 @@ def campaign(seed: int, n: int = 200) -> tuple[Dataset, ParameterSpace]:
     Y = np.array([[float(row[name]) for name in ("u_max", "u_0")] for row in rows])  # type: ignore[arg-type]
     data = detrend(observed(Dataset(design.points, Y, design.space.ports, model.outputs), space.names), "u_max", "u_0")
     return Dataset(data.X, data.Y[:, :1], data.inputs, data.outputs[:1]), space
+
+
+def repeated_plate(X: Array, n: int, strip: HybridModel | None = None, *, seed: int = 0) -> Array:
+    """Return n deflections in mm of the plate at each row of X (rows, n), the fixtures not drifted."""
+    strip = strip or heated_strip()
+    latent, names = strip.latent.space, sensitivity_space().names
+    assert latent is not None
+    found = np.empty((len(X), n))
+    for x, row in zip(X, found, strict=True):
+        given = dict(zip(names, x.tolist(), strict=True))
+        for k, z in enumerate(latent.sample(n, seed=seed)):
+            run = strip.run(parameters=given | dict(zip(latent.names, z.tolist(), strict=True)))
+            row[k] = 1e3 * float(np.abs(run["deflection_measured"]).max())
+    return found

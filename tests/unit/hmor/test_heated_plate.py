@@ -42,7 +42,12 @@ def test_heated_plate_from_samples_to_report(tmp_path: Path) -> None:
     exported = make("export")
     assert exported["models"] == ["plate_glam"]
     page = Path(str(make("report")["page"])).read_text()
-    for words in ("Stochastic responses", "Density of the emulator at the repeated points", "95 % quantile"):
+    for words in (
+        "Stochastic responses",
+        "the drift removed by regression",
+        "Density of the emulator at the repeated points",
+        "95 % quantile",
+    ):
         assert words in page
 
 
