@@ -9,11 +9,18 @@ from mor.models.motorcycle.ecvt import IDLE
 from rt_runtime import Loop
 
 
-def motorcycle_ecvt(rate: float) -> PhysicalSide:
+def motorcycle_ecvt(rate: float, draws: int = 1) -> PhysicalSide:
     """A motor whose a0 is drawn anew every 0.25 s drives the transmission; its load is the output speed that comes in.
 
     Commands: torque of the motor in Nm and speed of the output shaft in rpm. Measured: torque that the motor gives,
     speed of the engine side, torque at the output shaft.
+
+    Parameters
+    ----------
+    rate
+        Ticks per s.
+    draws
+        Seed of the motor.
     """
     loop, dt = Loop(rate), 1.0 / rate
     loop.constant("command", 0.0, unit="Nm")
@@ -21,7 +28,7 @@ def motorcycle_ecvt(rate: float) -> PhysicalSide:
     for name, unit in {"a0": "1/s2", "torque": "Nm", "tau_vd": "Nm"}.items():
         loop.signal(name, unit=unit)
     loop.signal("w_en", unit="rpm", initial=IDLE)  # what it says of itself before the first command
-    loop.add("draws", redrawn(1), outputs=["a0"])
+    loop.add("draws", redrawn(draws), outputs=["a0"])
     loop.add("motor", motor().block(dt=dt, update="start"), inputs=["command", "a0"], outputs=["torque"])
     driven = ecvt().block(dt=dt, update="start", fresh=["tau_en"])
     loop.add("ecvt", driven, inputs=["torque", "w_vd"], outputs=["w_en", "tau_vd"])

@@ -28,7 +28,7 @@ TOLERANCE = 0.05
 OF_SPECIMEN = 2.0
 """Caution of the detector of forces."""
 
-EXPERIENCE = 0.2
+EXPERIENCE = 0.4
 """Motion as large as the largest so far that must have been learned before it is judged, in s."""
 
 RECENT = 1.0

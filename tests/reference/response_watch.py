@@ -51,7 +51,7 @@ def response_watch(
             means += (np.array([r, r * v, v * v, guess**2]) - means) / min(judged, memory)
             out[k, 1] = abs(means[0]) / ((tolerance / 2 + 1.5 * caution * rho) * largest + 2 * s)
             size = np.sqrt(means[2] * max(means[3], 0.01 * largest**2))
-            out[k, 2] = abs(means[1]) / size / (tolerance + 2 * caution * rho) if size > 0 else 0.0
+            out[k, 2] = abs(means[1]) / size / (tolerance + 3 * caution * rho) if size > 0 else 0.0
             if judged < memory:
                 out[k, 1:3] = 0.0
             fit = (learned.T @ zs) ** 2 / np.sum(learned**2, axis=0)
@@ -59,6 +59,8 @@ def response_watch(
             if nominal and fit[best] > 0.5 * np.sum(np.square(zs)):
                 out[k, 3] = learned[:, best] @ zs / np.sum(learned[:, best] ** 2) / nominal
             out[k, 4] = abs(guess - still) / largest
+        else:
+            judged = 0
         if k >= learn and floor > 0.0:
             out[k, 5] = min(floor / power, 1e6) if power > 0.0 else 1e6
         if out[k, :3].max() <= 0.5:

@@ -79,10 +79,12 @@ void ResponseWatch::step(double, const double* in, double* out) noexcept {
     if (judged_ >= s_.memory) {
       drift = std::fabs(mean_) / ((0.5 * s_.tolerance + 1.5 * weighed) * largest_ + 2.0 * noise);
       const double size = std::sqrt(vv_ * std::max(pp_, 0.01 * largest_ * largest_));
-      if (size > 0.0) lag = std::fabs(rv_) / size / (s_.tolerance + 2.0 * weighed);
+      if (size > 0.0) lag = std::fabs(rv_) / size / (s_.tolerance + 3.0 * weighed);
     }
     gained = gain();
     frozen = std::fabs(predicted - still_) / largest_;
+  } else {
+    judged_ = 0;
   }
   if (k_ > s_.learn) hushed = quiet();
   if (std::max({doubt, drift, lag}) <= 0.5) {

@@ -30,11 +30,11 @@ struct WatchSettings {
 /// by least squares over every `every`-th sample with doubt, drift and lag below 1/2. With the residual r = z - z^, the
 /// relative misfit rho = |z - w' phi|_2 / |z|_2 of the model to those samples, the noise s (mean square of the second
 /// difference of y is 6 s^2), the largest |z| so far, Z, the velocity v of z^, and <.> a running mean over the last
-/// `memory` judged ticks (drift and lag are 0 before there are so many):
+/// `memory` ticks that were judged without a pause (drift and lag are 0 before there are so many):
 ///
 ///   doubt  = |r| / ((tolerance + 3 c rho) Z + 6 s)        1 and more: y is not the response to u
 ///   drift  = |<r>| / ((tolerance / 2 + 1.5 c rho) Z + 2 s)  the same for what stays: an offset that creeps
-///   lag    = |<r v>| / (<v v> max(<z^ z^>, (Z / 10)^2))^1/2 / (tolerance + 2 c rho)  and for a delay that grows
+///   lag    = |<r v>| / (<v v> max(<z^ z^>, (Z / 10)^2))^1/2 / (tolerance + 3 c rho)  and for a delay that grows
 ///   gain   = slope of z over the phi_j of best correlation, over `nominal`; 1 while unknown
 ///   frozen = |change of z^ since y changed last| / Z: an exactly standing or coarsely quantised sensor
 ///   quiet  = noise power learned at first / noise power now: a sensor whose noise has gone

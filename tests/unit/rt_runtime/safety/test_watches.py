@@ -35,14 +35,14 @@ EXAMPLE = Path(__file__).resolve().parents[4] / "hmor" / "studies" / "spring_tes
 SPRING = Rehearsal(EXAMPLE, "spring", ("position", "force"), (5e-6, 0.5), 3.0)
 
 
-def motion(seed: int, n: int = 1300) -> tuple[np.ndarray, np.ndarray]:
-    """A command and a late, noisy response whose sensor drifts and sticks near the end."""
+def motion(seed: int, n: int = 2800) -> tuple[np.ndarray, np.ndarray]:
+    """A command that grows and a late, noisy response whose sensor drifts and sticks near the end."""
     rng = np.random.default_rng(seed)
     t = np.arange(n) * DT
-    u = 0.2 + np.sin(2 * np.pi * 3 * t) + 0.3 * np.sin(2 * np.pi * 7 * t)
+    u = 0.2 + (np.sin(2 * np.pi * 3 * t) + 0.3 * np.sin(2 * np.pi * 7 * t)) * (1.0 + 3.0 * np.clip(t - 1.5, 0.0, 0.1))
     y = 2.0 * np.interp(t - 0.012, t, u) + 1e-3 * rng.normal(size=n)
-    y += np.where(t > 0.7, 0.4 * (t - 0.7), 0.0)
-    y[950:] = y[min(950, n - 1)]
+    y += np.where(t > 2.2, 0.4 * (t - 2.2), 0.0)
+    y[2450:] = y[min(2450, n - 1)]
     return u, y
 
 
@@ -51,7 +51,9 @@ def test_the_response_watch_is_its_twin() -> None:
     block = ResponseWatch(dt=DT, nominal=2.0, caution=1.5, learn=0.4)
     got = np.array([block.step(k * DT, np.array([u[k], y[k]])) for k in range(len(u))])
     settings = {"lags": [0, 2, 5, 10, 20, 40, 80, 160], "every": 1, "learn": 400, "tolerance": 0.05, "caution": 1.5}
-    wanted = response_watch(u, y, **settings, nominal=2.0, window=50, experience=200.0, memory=250)
+    wanted = response_watch(u, y, **settings, nominal=2.0, window=50, experience=400.0, memory=250)
+    pauses = np.diff(wanted[:2200, 0] > 0) & (wanted[1:2200, 0] == 0)
+    assert pauses.any()
     assert (wanted[:, :3].max(axis=0) > 0.1).all() and wanted[-1, 4] > 0.1 and wanted[-1, 5] > 10.0
     np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-7)
 
