@@ -37,7 +37,7 @@ duration = 60.0
 start = "operator"
 sheet = ["Hydraulics on, area clear", "Emergency stop tried today"]
 critical_delay = 0.05
-tracking = { target = "wanted", measured = "position" }
+tracking = { target = "command", measured = "position" }
 
 [run.actuator]
 kind = "udp"
@@ -65,6 +65,7 @@ signal = "position"
 most = 0.018
 
 [run.manners]
+soft_start = 0.5
 hold_limit = 600.0
 """
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hmor.console.sheet import Sheet
+from hmor.console.words import LARGEST, finite
 from rt_runtime import Desk, Tunable
 from rt_runtime.engine.desk import LEGAL
 from rt_runtime.errors import ConfigError
@@ -25,14 +26,8 @@ SOCKET, LIVE = "control.sock", "live.json"
 LONGEST = 4096
 """Bytes of one line at most."""
 CLIENTS = 16
-LARGEST = sys.float_info.max
 
 PLAIN = ("arm", "start", "hold", "resume", "stop", "trip")
-
-
-def finite(value: float) -> float | None:
-    """Return the value, or None for one that JSON cannot hold or that stands for no limit."""
-    return value if math.isfinite(value) and abs(value) < LARGEST else None
 
 
 class Control:

@@ -103,8 +103,11 @@ def bundle_items(bundles: Mapping[str, Any], signed: bool) -> list[Item]:
 
 def rule_items(rules: Sequence[Mapping[str, Any]], gaps: Sequence[str]) -> list[Item]:
     """Say how many rules are in force, and what none of them watches."""
-    loose = [f"{rule['name']} ({rule['reason']})" for rule in rules if rule.get("reason")]
-    words = f"{len(rules)} in force" + (f"; loosened: {', '.join(loose)}" if loose else "")
+    loose: dict[str, list[str]] = {}
+    for rule in rules:
+        if rule.get("reason"):
+            loose.setdefault(rule["reason"], []).append(rule["name"])
+    words = "; ".join([f"{len(rules)} in force", *(f"loosened ({why}): {', '.join(n)}" for why, n in loose.items())])
     items = [Item("Rules", TICK if loose else GOOD, words)]
     return [*items, *(Item(f"Not watched {i + 1}", TICK, gap) for i, gap in enumerate(gaps))]
 

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from hmor.console import sheet as sheets
-from hmor.console.control import Control, finite
+from hmor.console.control import Control
 from hmor.console.lamps import described, watched_signals
 from hmor.console.sheet import Item, Sheet
+from hmor.console.words import finite
 from hmor.study.file import Study
 from hmor.study.run import PreparedRun, SimulatedSection, UdpSection, prepare
 from rt_runtime import Desk, InProcessRig, Record, Tripped, _core

@@ -53,7 +53,7 @@ def rule_rows(
         if c["name"] in seen:
             low, high = seen[c["name"]]
             used = bar(share(low, high, c["lower"], c["upper"]))
-            commands.append((c["name"], f"{high:.4g}", interval(c["lower"], c["upper"]), used, "command"))
+            commands.append((c["name"], f"{high:.4g}", interval(c["lower"], c["upper"]), used, "clip"))
     rows = []
     for rule, (value, least, most, lower, upper, acting) in zip(about["rules"], rules, strict=False):
         low = float("-inf") if lower is None else lower

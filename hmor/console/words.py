@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+LARGEST = sys.float_info.max
+"""Stands for "no limit" on the bus, which holds finite numbers only."""
 
 STATES = {
     "running": "the test runs",
@@ -22,6 +27,11 @@ CAUSES = {
 """Why a state was entered, where no rule says it."""
 
 
+def finite(value: float) -> float | None:
+    """Return the value, or None for one that JSON cannot hold or that stands for no limit."""
+    return value if math.isfinite(value) and abs(value) < LARGEST else None
+
+
 def interval(lower: float | None, upper: float | None) -> str:
     """Write an interval as briefly as it can be read: ±2, at most 3, at least 0, 1 to 4."""
     if lower is not None and upper is not None:
@@ -38,9 +48,21 @@ def told(
     """
     named = {rule["name"]: rule for rule in rules}
     last = {(event["tick"], event["rule"], event["action"]): event for event in events}  # with the state it led to
-    rows = [_event(event, named.get(event["rule"])) for event in last.values()]
+    rows = [_event(event, _in_force(named.get(event["rule"]), event["tick"], rules, orders)) for event in last.values()]
     rows += [[order["tick"], "operator", _order(order), ""] for order in orders]
     return sorted(rows, key=lambda row: row[0])
+
+
+def _in_force(
+    rule: Mapping[str, Any] | None, tick: int, rules: Sequence[Mapping[str, Any]], orders: Sequence[Mapping[str, Any]]
+) -> Mapping[str, Any] | None:
+    """Return a rule with the limits that the operator had given it by a tick."""
+    for order in orders:
+        if rule and order["do"] == "limit" and not order.get("refused") and order["tick"] <= tick:
+            i, lower, upper = order["arguments"]
+            if rules[int(i)]["name"] == rule["name"]:
+                rule = {**rule, "lower": finite(lower), "upper": finite(upper)}
+    return rule
 
 
 def _event(event: Mapping[str, Any], rule: Mapping[str, Any] | None) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,15 @@ def test_events_and_orders_in_sentences() -> None:
     ]
     orders = [{"tick": 20, "time": 0.02, "do": "note", "who": "shell", "text": "seen"},
               {"tick": 45, "time": 0.045, "do": "start", "who": "operator", "refused": "no"}]  # fmt: skip
+    tighter = {
+        "tick": 25,
+        "time": 0.025,
+        "do": "limit",
+        "who": "operator",
+        "arguments": [0.0, -0.4, sys.float_info.max],
+    }
+    assert told([event], [tighter], RULES)[1][2].endswith("x is 0.6, allowed at least -0.4; the command is held.")
+    assert told([event], [tighter | {"refused": "no"}], RULES)[1][2].endswith("allowed ±0.5; the command is held.")
     assert told(events, orders, RULES) == [
         [10, "monitor", "0.010 s  Rule 'speed' (warn): rate of x is -3, allowed at least -2; the test runs.", ""],
         [20, "operator", "0.020 s  Shell: note: seen.", ""],

@@ -225,6 +225,7 @@ async function replay() {
     panes.until = t; at("seek").value = t; at("time").textContent = `${t.toFixed(2)} s`; panes.all();
     const code = store.high[store.names.indexOf("monitor.state")]?.[panes.part()[1] - 1], name = STATES[code] ?? "idle";
     showState("", "replay");
+    at("sign").textContent = "\u21BB";
     at("of").textContent = `of ${about.length.toFixed(2)} s, ${NAMES[name] ?? name}`;
   };
   await fill();

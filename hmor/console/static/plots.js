@@ -13,7 +13,8 @@ export function scale(unit, most) {
   const [factor, prefix] = PREFIXED.has(unit) ? PREFIXES.find(([f]) => size >= f) ?? PREFIXES.at(-1) : [1, ""];
   const decimals = Math.min(6, Math.max(0, 3 - Math.floor(Math.log10(size / factor))));
   const plain = size / factor < 1e6 && size / factor >= 1e-4;
-  return {factor, unit: prefix + unit, text: v => plain ? (v / factor).toFixed(decimals) : (v / factor).toExponential(2), axis: v => String(+(v / factor).toPrecision(4))};
+  const text = v => (plain ? (v / factor).toFixed(decimals) : (v / factor).toExponential(2)).replace(/^-(0\.?0*)$/, "$1");
+  return {factor, unit: prefix + unit, text, axis: v => String(+(v / factor).toPrecision(4))};
 }
 
 /** Round numbers between a and b, about n of them. */
@@ -80,7 +81,8 @@ export class Panes {
     pane.choice = make("div", {className: "choice"});
     const remove = make("button", {type: "button", textContent: "Remove this plot"});
     remove.onclick = () => { this.list.splice(this.list.indexOf(pane), 1); pane.plot?.destroy(); pane.root.remove(); this.changed(); };
-    const details = make("details", {}, make("summary", {textContent: "Signals"}), pane.choice);
+    const summary = make("summary", {textContent: "\u2630", title: "Signals of this plot", ariaLabel: "Signals of this plot"});
+    const details = make("details", {}, summary, pane.choice);
     pane.area = kind === "xy" ? make("canvas", {className: "xy"}) : make("div", {className: "plot"});
     pane.area.setAttribute("role", "img");
     pane.root = make("div", {className: "pane"}, make("div", {className: "top"}, pane.legend, details), pane.area);
@@ -194,7 +196,8 @@ export class Panes {
       columns.forEach((c, s) => {
         let a = Infinity, b = -Infinity, bad = false, known = true;
         for (let k = i; k < last; k++) { const l = low[c][k], h = high[c][k]; if (l === undefined) known = false; else if (l === null || l !== l) bad = true; if (l < a) a = l; if (h > b) b = h; }
-        ys[s].push(bad ? null : known ? a : undefined, bad ? null : known ? b : undefined);
+        const falls = ys[s].at(-1) > (a + b) / 2;  // first the extreme that is nearer to the line so far
+        ys[s].push(...bad ? [null, null] : known ? falls ? [b, a] : [a, b] : [undefined, undefined]);
         if (known && !bad) most[s] = Math.max(most[s], Math.abs(a), Math.abs(b));
         if (bad) pane.broken.push(t[i]);
       });

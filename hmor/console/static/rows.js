@@ -5,7 +5,7 @@ export const make = (tag, properties = {}, ...children) => {
   made.append(...children);
   return made;
 };
-const show = value => value == null ? "" : Math.abs(value) >= 1e6 || (value !== 0 && Math.abs(value) < 1e-3) ? value.toExponential(2) : String(+value.toPrecision(3));
+const show = value => value == null ? "" : Math.abs(value) >= 1e6 || (value !== 0 && Math.abs(value) < 1e-3) ? value.toExponential(2).replace(/\.?0*e\+?/, "e") : String(+value.toPrecision(3));
 const interval = (lower, upper) => lower != null && upper != null ? (lower === -upper ? "\u00b1" + show(upper) : `${show(lower)} \u2026 ${show(upper)}`)
   : upper != null ? "\u2264 " + show(upper) : lower != null ? "\u2265 " + show(lower) : "none";
 
