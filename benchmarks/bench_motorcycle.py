@@ -12,7 +12,7 @@ from mor.models.motorcycle import body, brake, ecvt, engine, hybrid, scenario
 from mor.models.motorcycle.brake import SUBSTEPS
 from mor.substructures import OdeSubstructure
 from rt_runtime import Loop, Table
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 DT = 1e-4
 EVERY = 10
@@ -21,7 +21,7 @@ RECORD = ["w_en", "tau_vd", "w_vd", "w_rw", "w_fw", "v", "x", "tau_en", "tau_rw"
 
 
 @cache
-def numba_motorcycle() -> Callable[[int], Floats]:  # noqa: C901  (one function is what numba compiles best)
+def numba_motorcycle() -> Callable[[int], Array]:  # noqa: C901  (one function is what numba compiles best)
     """The same right-hand sides, the same order of a tick and the same arithmetic, written as loops for numba.
 
     Parameters are arguments, as they are in the loop: frozen into the code, numba folds them and gains about 15 %.
@@ -179,7 +179,7 @@ def parts(quick: bool) -> dict[str, object]:
     return {f"{key}_ns_per_tick": 1e9 * (best[key] - best[key.split("_")[0]]) for key in loops}
 
 
-def _loop(part: OdeSubstructure | None, u: Floats) -> Loop:
+def _loop(part: OdeSubstructure | None, u: Array) -> Loop:
     """A table and a part that reads it; without the part it tells what the table costs."""
     loop = Loop(1 / DT)
     names = [f"u{i}" for i in range(u.shape[1])]
@@ -229,7 +229,7 @@ def errors(quick: bool) -> dict[str, object]:
     return found
 
 
-def _nrmse(y: Floats, reference: Floats) -> float:
+def _nrmse(y: Array, reference: Array) -> float:
     return float(np.sqrt(np.sum((y - reference) ** 2) / np.sum(reference**2)))
 
 

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from rt_runtime import Gain, Loop, PythonBlock, Rig, load_run
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 ROOT = Path(__file__).resolve().parents[1]
 RATE, RUNNING, KEY = 1000.0, 3, "5a" * 32
@@ -53,7 +53,7 @@ class StampedRig:
         side.signal("position", unit="m", initial=at)
         side.signal("force", unit="N", initial=1e5 * at)
 
-        def stamped(t: float, u: Floats) -> list[float]:
+        def stamped(t: float, u: Array) -> list[float]:
             commands.append((time.monotonic(), float(u[0])))
             return [float(u[0])]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from export.c.compiler import compile_c
-from mor.reduced.base import Array
 from rt_runtime.bundle.read import Golden, difference
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 _SECONDS = 600

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor.data.ports import Port
-from mor.reduced.base import Array, ReducedModel
+from mor.reduced.base import ReducedModel
 from mor.reduced.front import Front
 from mor.reduced.gate import GatedModel
 from mor.reduced.kriging.kernels import FACTOR
@@ -18,6 +18,7 @@ from mor.reduced.kriging.model import Kriging
 from mor.reduced.lambda_model.model import Glam
 from mor.reduced.memory import MemoryModel
 from mor.reduced.pce.kernels import program_of
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 Indices = NDArray[np.int64]

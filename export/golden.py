@@ -7,8 +7,9 @@ from itertools import product
 
 import numpy as np
 
-from mor.reduced.base import Array, ReducedModel
+from mor.reduced.base import ReducedModel
 from rt_runtime.bundle.read import Golden
+from rt_runtime.checks import Array
 
 ROWS = 200
 STEPS = 2000

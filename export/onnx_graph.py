@@ -17,7 +17,7 @@ from export.onnx_gate import gate_nodes
 from export.onnx_gru import gru_nodes
 from export.onnx_operators import TINY, operators
 from mor.data.ports import Port
-from mor.reduced.base import Array
+from rt_runtime.checks import Array
 
 OPSET = 21
 IR_VERSION = 10

@@ -13,9 +13,10 @@ from export.c.golden import tolerance_of
 from export.engines import CEngine, OnnxEngine
 from export.fmu.host import FmuHost
 from export.forms import written_map
-from mor.reduced.base import Array, ReducedModel
+from mor.reduced.base import ReducedModel
 from rt_runtime.bundle.read import Bundle, BundleModel, difference
 from rt_runtime.bundle.rom import Rom
+from rt_runtime.checks import Array
 from rt_runtime.errors import BundleError, ConfigError
 
 

@@ -6,19 +6,18 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rt_runtime.errors import ConfigError
 
 
-def place(files: Mapping[str, bytes], target: Path, description: str, *, overwrite: bool) -> None:
+def place(files: Mapping[str, bytes], target: Path, check: Callable[[], None]) -> None:
     """Write all files into a new folder beside `target`, then swap it in by renaming.
 
-    `description` is the file that makes a folder one of ours: with `overwrite` such a folder is replaced when it holds
-    nothing but the files that its description lists. Anything else is refused.
+    `check` refuses a target that must not be replaced; it is asked again just before the swap.
     """
-    _check(target, description, overwrite)
+    check()
     target.parent.mkdir(parents=True, exist_ok=True)
     stage = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
     try:
@@ -31,6 +30,7 @@ def place(files: Mapping[str, bytes], target: Path, description: str, *, overwri
                 handle.flush()
                 os.fsync(handle.fileno())
         if target.exists():
+            check()
             os.rename(target, stage / "old")
         os.rename(new, target)
     except BaseException:
@@ -41,7 +41,8 @@ def place(files: Mapping[str, bytes], target: Path, description: str, *, overwri
         shutil.rmtree(stage, ignore_errors=True)
 
 
-def _check(target: Path, description: str, overwrite: bool) -> None:
+def check_export(target: Path, description: str, overwrite: bool) -> None:
+    """Refuse a folder that is not new, unless with `overwrite` it holds nothing but what its `description` lists."""
     if not target.exists() and not target.is_symlink():
         return
     if not target.is_dir() or target.is_symlink():

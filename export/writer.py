@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import platform
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +22,13 @@ from export.forms import Form, form_of, written_map
 from export.golden import golden_file, golden_vectors
 from export.names import check_names
 from export.onnx_graph import PRECISIONS, onnx_model
+from export.placing import place
 from mor.reduced.base import ReducedModel, as_domain
 from rt_runtime.bundle.checks import TOLERANCES, largest_tolerance
 from rt_runtime.bundle.files import DESCRIPTION, SIGNATURE, description_hash, open_bundle, read_description, sha256
 from rt_runtime.bundle.read import FORMAT, Bundle, read_bundle
 from rt_runtime.errors import BundleError, ConfigError
+from rt_runtime.versions import versions
 
 TARGETS = ("onnx", "c", "fmu", "fmu3")
 Domain = tuple[ArrayLike, ArrayLike]
@@ -91,12 +89,12 @@ def write(
     description: dict[str, Any] = {
         "format": FORMAT,
         "models": entries,
-        "provenance": {"versions": _versions(), **_plain(provenance or {}, "provenance")},
+        "provenance": {"versions": versions("hybrid-mor", "numpy", "onnx"), **_plain(provenance or {}, "provenance")},
         "files": {key: {"bytes": len(data), "sha256": sha256(data)} for key, data in sorted(files.items())},
     }
     description["sha256"] = description_hash(description)
     files[DESCRIPTION] = (json.dumps(description, indent=2, allow_nan=False) + "\n").encode()
-    _place(files, target, overwrite)
+    place(files, target, lambda: _check_folder(target, overwrite))
     return read_bundle(target)
 
 
@@ -205,16 +203,6 @@ def _plain(values: Mapping[str, Any], what: str) -> dict[str, Any]:
     return plain
 
 
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for package in ("hybrid-mor", "numpy", "onnx"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "unknown"
-    return found
-
-
 def _check_folder(target: Path, overwrite: bool) -> None:
     """Refuse a folder that holds anything but (with `overwrite`) a bundle and nothing else."""
     if not target.exists() and not target.is_symlink():
@@ -239,28 +227,3 @@ def _check_folder(target: Path, overwrite: bool) -> None:
             f"Folder '{target}' holds files that are not the bundle's ({sorted(strangers)[0]}); "
             "move them or choose another folder."
         )
-
-
-def _place(files: Mapping[str, bytes], target: Path, overwrite: bool) -> None:
-    """Write all files into a new folder beside `target`, then swap it in by renaming."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    stage = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
-    try:
-        new = stage / "new"
-        for name, data in files.items():
-            file = new / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with file.open("wb") as handle:
-                handle.write(data)
-                handle.flush()
-                os.fsync(handle.fileno())
-        if target.exists():
-            _check_folder(target, overwrite)
-            os.rename(target, stage / "old")
-        os.rename(new, target)
-    except BaseException:
-        if (stage / "old").exists() and not target.exists():
-            os.rename(stage / "old", target)
-        raise
-    finally:
-        shutil.rmtree(stage, ignore_errors=True)

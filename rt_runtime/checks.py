@@ -10,10 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from rt_runtime.errors import ConfigError
 
-Floats = NDArray[np.float64]
+Array = NDArray[np.float64]
+"""The float array of all packages."""
+
+Floats = Array  # TEMPORARY
 
 
-def finite_array(value: ArrayLike, which: str, of: str, shape: tuple[int | None, ...]) -> Floats:
+def finite_array(value: ArrayLike, which: str, of: str, shape: tuple[int | None, ...]) -> Array:
     """Return `value` as a contiguous float array of `shape` (None: any length) with finite numbers only."""
     try:
         array = np.ascontiguousarray(value, dtype=np.float64)

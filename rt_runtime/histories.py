@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ PANELS = 8
 
 
 def draw_histories(
-    time: Floats, values: Floats, columns: Sequence[tuple[str, str]], names: Sequence[str], of: str
+    time: Array, values: Array, columns: Sequence[tuple[str, str]], names: Sequence[str], of: str
 ) -> Figure:
     """Draw some columns over time, one panel for each unit.
 

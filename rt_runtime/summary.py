@@ -8,7 +8,7 @@ from html import escape
 
 import numpy as np
 
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 ROWS = 20
 
@@ -58,7 +58,7 @@ class Summary:
         return f"<div><strong>{escape(self.title)}</strong>{table}{below}</div>"
 
 
-def min_max_last(column: Floats) -> list[str]:
+def min_max_last(column: Array) -> list[str]:
     """Return smallest, largest and last value of a column as text; dashes where there is none."""
     seen = column[np.isfinite(column)]
     return [f"{v:.6g}" for v in (seen.min(), seen.max(), column[-1])] if len(seen) else ["-"] * 3

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rt_runtime.checks import Array
 from rt_runtime.errors import MissingExtra
 from training.config import FfnnConfig
 from training.network import Layout
@@ -27,7 +27,6 @@ try:
 except ImportError as error:
     raise MissingExtra(f"trainer 'adam' needs torch and lightning ({error}); install hybrid-mor[train].") from error
 
-Array = NDArray[np.float64]
 
 _SAVE_EPOCHS = 25
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mor.reduced.ffnn import Ffnn
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 from training import levenberg
 from training.checkpoint import claim, load_state, save_state
@@ -23,8 +24,6 @@ from training.log import Log
 from training.network import Layout
 from training.progress import Update, bar
 from training.scaled import Samples, Scaled, scale
-
-Array = NDArray[np.float64]
 
 _CHUNK = 20_000  # rows whose Jacobian is held at once
 _SAVE_SECONDS = 2.0

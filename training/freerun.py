@@ -16,14 +16,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mor.data.dataset import Dataset
 from mor.reduced.history import MemorySpec, split_runs
+from rt_runtime.checks import Array
 from training.network import Layout
 from training.scaled import Scaled, to_unit
-
-Array = NDArray[np.float64]
 
 _RUNAWAY = 50.0  # scaled outputs beyond this have left the data for good
 

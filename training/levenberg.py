@@ -18,9 +18,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from rt_runtime.checks import Array
 
 _MU_MAX = 1e14
 _TRIALS = 20

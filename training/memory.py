@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mor.data.dataset import Dataset
 from mor.reduced.ffnn import Ffnn
 from mor.reduced.history import MemorySpec
 from mor.reduced.memory import MemoryModel, regressor_ports
 from mor.reduced.ranges import Limits, distinct, edge_slope, free_run_error, memory_limits
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 from training.checkpoint import claim
 from training.config import FfnnConfig
@@ -26,8 +27,6 @@ from training.network import Layout
 from training.operators import LearnedOperators, learns, with_numbers
 from training.progress import bar
 from training.scaled import scale
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mor.reduced.ffnn import ACTIVATIONS
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 
 from mor.data.dataset import Dataset
 from mor.reduced.history import MemorySpec, split_runs
+from rt_runtime.checks import Array
 from training.network import Layout
 from training.scaled import Scaled, to_unit
-
-Array = NDArray[np.float64]
 
 _CHUNK = 20_000  # rows whose Jacobian is held at once
 _STEP = 1e-4  # of rho, for the differences

@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mor.data.dataset import Dataset
 from mor.data.ports import Port
@@ -20,11 +20,10 @@ from mor.reduced.gru import GruStep
 from mor.reduced.history import MemorySpec, split_runs
 from mor.reduced.memory import MemoryModel, regressor_ports
 from mor.reduced.ranges import memory_limits
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError, MissingExtra
 from training.progress import Update, bar
 from training.scaled import to_unit
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

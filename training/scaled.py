@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mor.data.ports import Port
 from mor.reduced.ffnn import Ffnn
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 from training.network import Layout
 
 _LOG = logging.getLogger("training")
-
-Array = NDArray[np.float64]
 
 
 class Samples(Protocol):

@@ -9,7 +9,7 @@ import numpy as np
 from export.c.source import c_header, c_source
 from export.forms import Form
 from mor.data.ports import Port
-from mor.reduced.base import Array
+from rt_runtime.checks import Array
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from export.c.text import CType
-from mor.reduced.base import Array
 from rt_runtime import (
     AdaptiveCompensation,
     AdaptiveMpc,
@@ -22,6 +21,7 @@ from rt_runtime import (
     TrackingMpc,
 )
 from rt_runtime._core import Block
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 from rt_runtime.safety.monitor import Command
 

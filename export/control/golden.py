@@ -10,9 +10,9 @@ import numpy as np
 from export.c.golden import TOLERANCE
 from export.c.text import CType
 from export.golden import golden_excitation
-from mor.reduced.base import Array
 from rt_runtime import Monitor, StartStop
 from rt_runtime._core import Block
+from rt_runtime.checks import Array
 from rt_runtime.safety.monitor import HOST_INPUTS, Command
 
 STEPS = 500

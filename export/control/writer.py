@@ -24,13 +24,12 @@ from export.engines import CEngine
 from export.fmu.host import FmuHost
 from export.fmu.writer import fmu_file
 from export.names import check_name
-from export.placing import place
+from export.placing import check_export, place
 from mor.data.ports import Port
-from mor.reduced.base import Array
 from rt_runtime._core import Block
 from rt_runtime.bundle.files import sha256
 from rt_runtime.bundle.read import difference
-from rt_runtime.checks import finite_array, positive
+from rt_runtime.checks import Array, finite_array, positive
 from rt_runtime.errors import ConfigError
 from rt_runtime.safety.monitor import Command
 
@@ -113,7 +112,7 @@ def write_controller(
         "files": {key: {"bytes": len(data), "sha256": sha256(data)} for key, data in sorted(content.items())},
     }  # fmt: skip
     content[DESCRIPTION] = (json.dumps(description, indent=2) + "\n").encode()
-    place(content, Path(folder), DESCRIPTION, overwrite=overwrite)
+    place(content, Path(folder), lambda: check_export(Path(folder), DESCRIPTION, overwrite))
     return WrittenController(Path(folder), description, _differences(model, content, u, y))
 
 

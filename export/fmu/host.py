@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from mor.reduced.base import Array
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 _LOG2 = ct.CFUNCTYPE(None, ct.c_void_p, ct.c_char_p, ct.c_int, ct.c_char_p, ct.c_char_p, ct.c_char_p)

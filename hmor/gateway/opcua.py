@@ -12,7 +12,7 @@ import numpy as np
 
 from rt_runtime import Loop
 from rt_runtime.blocks.mail import Posted, Received
-from rt_runtime.checks import Floats, positive
+from rt_runtime.checks import Array, positive
 from rt_runtime.errors import ConfigError, MissingExtra
 
 
@@ -133,7 +133,7 @@ class OpcUaChannel:
             self._first.set()
             await asyncio.sleep(self.every)
 
-    def _numbers(self, values: list[Any]) -> Floats:
+    def _numbers(self, values: list[Any]) -> Array:
         """Return the values of the nodes as numbers; a node without one is named."""
         for (signal, node), value in zip(self.read.items(), values, strict=True):
             if not isinstance(value, bool | int | float):

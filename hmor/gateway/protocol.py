@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 N_SIZES = 11
@@ -50,7 +50,7 @@ class Sizes:
     wanted: tuple[int, ...]
     length: int
 
-    def split(self, trial: Floats) -> list[Floats]:
+    def split(self, trial: Array) -> list[Array]:
         """Return displacement, velocity, acceleration, force and time of a trial."""
         ends = [sum(self.sent[:i]) for i in range(6)]
         return [trial[a:b] for a, b in pairwise(ends)]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from rt_runtime.blocks.target_path import TargetPath
 from rt_runtime.bundle.rom import Rom
-from rt_runtime.checks import Floats, finite_array, positive
+from rt_runtime.checks import Array, finite_array, positive
 from rt_runtime.errors import ConfigError
 
 
@@ -33,26 +33,26 @@ class Site(ABC):
         """Begin anew for a new client."""
 
     @abstractmethod
-    def trial(self, displacement: Floats, velocity: Floats, acceleration: Floats, at: float) -> None:
+    def trial(self, displacement: Array, velocity: Array, acceleration: Array, at: float) -> None:
         """Take a trial response (velocity and acceleration may be empty)."""
 
     @abstractmethod
-    def force(self) -> Floats:
+    def force(self) -> Array:
         """Return the force (n) of the last trial."""
 
     @abstractmethod
-    def stiffness(self) -> Floats:
+    def stiffness(self) -> Array:
         """Return the stiffness at rest (n, n)."""
 
-    def displacement(self) -> Floats:
+    def displacement(self) -> Array:
         """Return the displacement of the last trial, measured where there is something to measure."""
         return np.zeros(self.dof)
 
-    def damping(self) -> Floats:
+    def damping(self) -> Array:
         """Return the damping (n, n) that the force does not contain."""
         return np.zeros((self.dof, self.dof))
 
-    def mass(self) -> Floats:
+    def mass(self) -> Array:
         """Return the mass (n, n) that the force does not contain."""
         return np.zeros((self.dof, self.dof))
 
@@ -83,27 +83,27 @@ class LinearSite(Site):
         """Back to rest."""
         self._d = np.zeros(self.dof)
 
-    def trial(self, displacement: Floats, velocity: Floats, acceleration: Floats, at: float) -> None:
+    def trial(self, displacement: Array, velocity: Array, acceleration: Array, at: float) -> None:
         """Take a trial displacement."""
         self._d = np.array(displacement)
 
-    def force(self) -> Floats:
+    def force(self) -> Array:
         """Return K d."""
         return np.asarray(self._k @ self._d)
 
-    def displacement(self) -> Floats:
+    def displacement(self) -> Array:
         """Return d."""
         return self._d
 
-    def stiffness(self) -> Floats:
+    def stiffness(self) -> Array:
         """Return K."""
         return self._k
 
-    def damping(self) -> Floats:
+    def damping(self) -> Array:
         """Return C."""
         return self._c
 
-    def mass(self) -> Floats:
+    def mass(self) -> Array:
         """Return M."""
         return self._m
 
@@ -142,7 +142,7 @@ class ModelSite(Site):
         self._u[:] = 0.0
         self._time = 0.0
 
-    def _slopes(self) -> Floats:
+    def _slopes(self) -> Array:
         """Return dF/du at rest by central differences over a thousandth of the range of each input."""
         columns = []
         for i, port in enumerate(self._rom.model.inputs):
@@ -153,10 +153,10 @@ class ModelSite(Site):
             columns.append((y[0] - y[1]) / (2 * h))
         return np.column_stack(columns)
 
-    def _answers(self, u: Floats) -> Floats:
+    def _answers(self, u: Array) -> Array:
         return self._rom.predict(np.column_stack([u, np.repeat(self._state[None, :], len(u), axis=0)]))
 
-    def trial(self, displacement: Floats, velocity: Floats, acceleration: Floats, at: float) -> None:
+    def trial(self, displacement: Array, velocity: Array, acceleration: Array, at: float) -> None:
         """Take displacement and, where the model wants it, velocity."""
         u = displacement if self._rom.n_in == self.dof else np.concatenate([displacement, velocity])
         if u.shape != self._u.shape:
@@ -164,22 +164,22 @@ class ModelSite(Site):
         self._u = np.array(u)
         self._trial_time = at
 
-    def force(self) -> Floats:
+    def force(self) -> Array:
         """Return the force without the share of the damping matrix."""
-        whole: Floats = self._answers(self._u[None, :])[0]
+        whole: Array = self._answers(self._u[None, :])[0]
         if self._rom.n_in > self.dof:
             whole = whole - self._c @ self._u[self.dof :]
         return whole
 
-    def displacement(self) -> Floats:
+    def displacement(self) -> Array:
         """Return the displacement of the trial."""
         return self._u[: self.dof]
 
-    def stiffness(self) -> Floats:
+    def stiffness(self) -> Array:
         """Return the derivative by the displacement at rest."""
         return self._k
 
-    def damping(self) -> Floats:
+    def damping(self) -> Array:
         """Return the derivative by the velocity at rest."""
         return self._c
 
@@ -222,19 +222,19 @@ class RigSite(Site):
         self._k = finite_array(k, "stiffness", "RigSite", (self.dof, self.dof))
         self._patience, self._stopped = positive(patience, "patience", "RigSite"), stopped
         self._target = self._position = np.zeros(self.dof)
-        self._force: Floats | None = None
+        self._force: Array | None = None
         self.ended = ""  # why the loop has ended, when it has
 
     def reset(self) -> None:
         """Nothing: the specimen stays as it is."""
         return
 
-    def trial(self, displacement: Floats, velocity: Floats, acceleration: Floats, at: float) -> None:
+    def trial(self, displacement: Array, velocity: Array, acceleration: Array, at: float) -> None:
         """Take a target."""
         if self._force is None or not np.array_equal(displacement, self._target):
             self._target, self._force = np.array(displacement), None
 
-    def force(self) -> Floats:
+    def force(self) -> Array:
         """Send the target, wait until the rig is there and return what it measured."""
         if self._force is None:
             wanted = self._path.targets.read()[0] + 1
@@ -242,7 +242,7 @@ class RigSite(Site):
             self._force = self._answer_to(wanted)
         return self._force
 
-    def _answer_to(self, number: int) -> Floats:
+    def _answer_to(self, number: int) -> Array:
         until = time.monotonic() + self._patience
         while time.monotonic() < until:
             _, answer = self._path.answers.read()
@@ -254,10 +254,10 @@ class RigSite(Site):
             time.sleep(2e-4)
         raise SiteError(f"the rig did not reach the target within {self._patience:g} s")
 
-    def displacement(self) -> Floats:
+    def displacement(self) -> Array:
         """Return the measured position at the last target."""
         return self._position
 
-    def stiffness(self) -> Floats:
+    def stiffness(self) -> Array:
         """Return the initial stiffness that was given."""
         return self._k

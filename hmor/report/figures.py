@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from mor import Trajectory
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 from rt_runtime.files import replacing
 
@@ -66,7 +66,7 @@ def panels(
     return figure, axes
 
 
-def line(ax: Any, x: Floats, y: Floats, i: int, name: str | None = None, *, thin: bool = True) -> None:
+def line(ax: Any, x: Array, y: Array, i: int, name: str | None = None, *, thin: bool = True) -> None:
     """Draw a curve in the colour and the dashes of number i; -1 is the full-order one, broad and grey."""
     style: dict[str, Any] = {"color": GREY, "linewidth": 2.6, "alpha": 0.4}
     if i >= 0:
@@ -74,7 +74,7 @@ def line(ax: Any, x: Floats, y: Floats, i: int, name: str | None = None, *, thin
     ax.plot(*(thinned(x, y) if thin else (x, y)), label=name, **style)
 
 
-def thinned(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+def thinned(x: Array, y: Array) -> tuple[Array, Array]:
     """Return a curve with at most 2 DENSE points that looks alike: least and largest y of each of DENSE intervals."""
     size = len(x) // DENSE
     if size <= 2:
@@ -105,7 +105,7 @@ def titled(name: str, unit: str, labels: Mapping[str, str]) -> str:
     return f"{label(name, labels)} [{unit}]" if unit else label(name, labels)
 
 
-def samples(columns: Mapping[str, Floats], units: Mapping[str, str], labels: Mapping[str, str]) -> Figure:
+def samples(columns: Mapping[str, Array], units: Mapping[str, str], labels: Mapping[str, str]) -> Figure:
     """Draw up to five columns against each other, with their histograms on the diagonal."""
     names = list(columns)[:5]
     figure, axes = panels(len(names), len(names), 2.4, 2.1)
@@ -127,7 +127,7 @@ def samples(columns: Mapping[str, Floats], units: Mapping[str, str], labels: Map
     return figure
 
 
-def parity(points: Mapping[str, tuple[Floats, Floats]], what: str) -> Figure:
+def parity(points: Mapping[str, tuple[Array, Array]], what: str) -> Figure:
     """Draw reduced against full-order values, one panel a model: {model: (truth, predicted)}."""
     figure, axes = panels(1, len(points), 3.6, 3.4)
     for i, (ax, (name, (truth, predicted))) in enumerate(zip(axes[0], points.items(), strict=True)):
@@ -141,7 +141,7 @@ def parity(points: Mapping[str, tuple[Floats, Floats]], what: str) -> Figure:
     return figure
 
 
-def learning(curves: Mapping[str, Mapping[str, Floats]]) -> Figure:
+def learning(curves: Mapping[str, Mapping[str, Array]]) -> Figure:
     """Draw the errors of fits over their iterations, one panel a model: {model: {column: values}}."""
     figure, axes = panels(1, len(curves), 4.0, 3.0)
     for ax, (name, columns) in zip(axes[0], curves.items(), strict=True):
@@ -208,7 +208,7 @@ def histories(means: Mapping[str, Trajectory], labels: Mapping[str, str], *, dif
     return figure
 
 
-def hysteresis(loops: Mapping[str, tuple[Floats, Floats]], x: str, y: str, labels: Mapping[str, str]) -> Figure:
+def hysteresis(loops: Mapping[str, tuple[Array, Array]], x: str, y: str, labels: Mapping[str, str]) -> Figure:
     """Draw force over displacement, full-order and reduced: {model: (displacement, force)}, full order first."""
     figure, axes = panels(1, 1, 5.6, 4.0)
     for i, (name, (along, across)) in enumerate(loops.items(), -1):
@@ -266,7 +266,7 @@ def ticks(histograms: Mapping[str, Mapping[str, Any]], period_us: float) -> Figu
     return figure
 
 
-def tracking(time: Floats, target: Floats, measured: Floats, what: str) -> Figure:
+def tracking(time: Array, target: Array, measured: Array, what: str) -> Figure:
     """Draw target and measured with the difference below, and beside them around the largest difference."""
     truth = Trajectory(time, target[:, None], {"signal": ""})
     figure = runs(truth, {"measured": Trajectory(time, measured[:, None], {"signal": ""})}, {"signal": what})
@@ -308,7 +308,7 @@ def draw_test(path: Path, title: str, result: Mapping[str, Any]) -> None:
         figure.savefig(temporary, dpi=130, format=path.suffix[1:])
 
 
-def tracked_signals(record: Any) -> tuple[Floats, Floats, Floats, str] | None:
+def tracked_signals(record: Any) -> tuple[Array, Array, Array, str] | None:
     """Return time, target, measured and their name of a recorded test; None when it has none."""
     names = [signal.name for signal in record.signals]
     measured = "torque" if "torque" in names else "measured"

@@ -18,8 +18,9 @@ from hmor.study.file import Study
 from hmor.study.steps import program_version
 from mor.data.trajectory import Trajectory
 from rt_runtime import Record
-from rt_runtime.engine.run_folder import host_facts, versions
+from rt_runtime.engine.run_folder import host_facts
 from rt_runtime.files import write_file
+from rt_runtime.versions import versions
 
 Results = Mapping[str, Any]
 

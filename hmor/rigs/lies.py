@@ -13,7 +13,7 @@ import numpy as np
 
 from hmor.rigs.catalogue import PhysicalSide
 from rt_runtime import InProcessRig, PythonBlock
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Truth:
         """Return position and force at the onset."""
         return self.x[self.start], self.f[self.start]
 
-    def spread(self) -> Floats:
+    def spread(self) -> Array:
         """Draw the noise of the two sensors."""
         return self.draw.normal(size=2) * self.noise
 
@@ -133,7 +133,7 @@ def lying_rig(
         start=round(onset * loop.rate), rate=loop.rate, largest=largest, noise=noise, draw=np.random.default_rng(seed)
     )
 
-    def told(t: float, u: Floats) -> tuple[float, float]:
+    def told(t: float, u: Array) -> tuple[float, float]:
         x, f = float(u[0]), float(u[1])
         lying = lie is not None and len(truth.x) >= truth.start
         if lying and lie in NO_MOTION and truth.x:

@@ -16,7 +16,7 @@ import numpy as np
 from mor import Design, ParameterSpace, Port, Substructure, Trajectory, lhs, tracking
 from mor.excitation import Excitation, load_csv, synthetic_ground_motion
 from rt_runtime import Record, Tripped
-from rt_runtime.checks import Floats, whole
+from rt_runtime.checks import Array, whole
 from rt_runtime.errors import ConfigError
 
 EVERY = 10
@@ -142,7 +142,7 @@ class Ensemble:
         metrics = next((result for result in self.results if result is not None), {})
         return [name for name in metrics if re.search(r"(^|_)J\d", name)]
 
-    def values(self, metric: str) -> Floats:
+    def values(self, metric: str) -> Array:
         """Return one metric of all runs that ended."""
         return np.array([result[metric] for result in self.results if result is not None])
 
@@ -164,7 +164,7 @@ class Ensemble:
             }
         return table
 
-    def histogram(self, metric: str, bins: int = 20) -> tuple[Floats, Floats]:
+    def histogram(self, metric: str, bins: int = 20) -> tuple[Array, Array]:
         """Return density (bins) and edges (bins + 1) of a metric, normalised to unit area."""
         density, edges = np.histogram(self.values(metric), bins=bins, density=True)
         return density, edges
@@ -172,7 +172,7 @@ class Ensemble:
 
 def mean_history(runs: Sequence[Trajectory]) -> Trajectory:
     """Return the mean of runs of equal length."""
-    values: Floats = np.mean([run.values for run in runs], axis=0)
+    values: Array = np.mean([run.values for run in runs], axis=0)
     return Trajectory(runs[0].time, values, runs[0].ports)
 
 

@@ -30,7 +30,7 @@ from rt_runtime import (
     Tripped,
     previous,
 )
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 MASS, DAMPING, STIFFNESS = 29.1, 114.6, 1.19e6
 """The specimen in kg, Ns/m and N/m."""
@@ -46,7 +46,7 @@ def whole_frame() -> LinearStructure:
     return benchmark_structure(damping_ratio=0.03)
 
 
-def warning(x: Floats, v: Floats, force: Floats, damping: Floats) -> Floats:
+def warning(x: Array, v: Array, force: Array, damping: Array) -> Array:
     """Return SW in percent over time from displacements and velocities (n, 3), feedback force (n) and C_n (3, 3)."""
     dx = np.diff(x, axis=0)
     feedback = -0.5 * (force[1:] + force[:-1]) * dx[:, 0]
@@ -116,7 +116,7 @@ def compensated_cylinder(gains: tuple[float, float], seed: int) -> Callable[[Loo
     return front
 
 
-def judge(record: Record, part: LinearStructure, truth: Floats) -> dict[str, float]:
+def judge(record: Record, part: LinearStructure, truth: Array) -> dict[str, float]:
     """Return the largest SW, when it first passes 100 %, its last value, and the error of floor 1 against the whole."""
     x, v = (np.stack([record[f"{kind}{i}"] for i in (1, 2, 3)], axis=1) for kind in "xv")
     sw = warning(x, v, record["force"], part.C)
@@ -156,7 +156,7 @@ def run(parameters: Mapping[str, float], options: Options) -> Run:
     return Run(metrics, record)
 
 
-def _reference(whole: LinearStructure, options: Options) -> Floats:
+def _reference(whole: LinearStructure, options: Options) -> Array:
     """Return the displacement of floor 1 of the undivided frame."""
     motion = ground_motion(options, scale=0.4)
     model = whole.state_space()

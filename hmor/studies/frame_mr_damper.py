@@ -21,7 +21,7 @@ from mor.models.actuators import electric_drive
 from mor.models.benchmark_frame import benchmark_structure
 from mor.models.mr_damper import PARAMETERS as DAMPER
 from rt_runtime import Extrapolator, Horizon, Loop, Mpc, Noise, Table, horizon_leads, previous
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 RATE = 4096.0
 EVERY = 4
@@ -49,7 +49,7 @@ PUBLISHED = {
 }
 
 
-def _plant(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
+def _plant(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
     """States x1..x3, v1..v3, W, piston, piston velocity; inputs a_g, command, force noise."""
     voltage = p[24] if x[0] * x[3] > 0.0 else p[23]
     piston = x[8]

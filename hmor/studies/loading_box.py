@@ -12,7 +12,7 @@ from mor.dynamics.tracking_design import parallel
 from mor.models.loading_box import actuators, platform
 from rt_runtime import ForceTransform, ForwardKinematics, Gain, InverseKinematics, Loop, Noise, StateSpace, previous
 from rt_runtime._core import Block
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 RATE = 1000.0
 DT = 1 / RATE
@@ -44,7 +44,7 @@ def perturbed(parameters: Mapping[str, float], box: int = 1, prefix: str = "") -
     return found
 
 
-def coupling_matrix(level_db: float | None) -> Floats:
+def coupling_matrix(level_db: float | None) -> Array:
     """Return 1 on the diagonal and `level_db` of either sign beside it, the same matrix in every run."""
     if level_db is None:
         return np.eye(6)
@@ -66,7 +66,7 @@ def declare(loop: Loop, prefix: str = "") -> None:
 
 
 def add_actuators(
-    loop: Loop, plants: Sequence[TransferFunction], coupling: Floats, *, box: int = 1, prefix: str = ""
+    loop: Loop, plants: Sequence[TransferFunction], coupling: Array, *, box: int = 1, prefix: str = ""
 ) -> None:
     """Add actuators and platform: command[6] of the last tick to pose[6]."""
     plant = parallel(plants, coupling)
@@ -143,6 +143,6 @@ def add_controllers(
         loop.add(f"{prefix}control_{i}", block, inputs=inputs, outputs=[f"{prefix}command_{i}", *further])
 
 
-def error(values: Floats, reference: Floats) -> float:
+def error(values: Array, reference: Array) -> float:
     """Return 100 sqrt(sum e^2 / sum r^2)."""
     return float(100 * np.sqrt(np.sum((values - reference) ** 2) / np.sum(reference**2)))

@@ -56,7 +56,7 @@ from rt_runtime import (
     previous,
 )
 from rt_runtime._core import Block
-from rt_runtime.checks import Floats, one_of
+from rt_runtime.checks import Array, one_of
 from rt_runtime.engine.pacing import STATES
 
 POSE_LIMITS = (0.035, 0.003, 0.005, 0.02, 0.02, 0.1)
@@ -105,7 +105,7 @@ CASES = {
 """The runs of the study, by name."""
 
 
-def controllers(kind: str, coupling: Floats, settings: Mapping[str, Any]) -> list[Any]:
+def controllers(kind: str, coupling: Array, settings: Mapping[str, Any]) -> list[Any]:
     """Return one controller per actuator, or one for all (mpc6); they know the identified plants and the coupling."""
     plants = list(actuators(1).values())
     if kind in ("feedforward", "mmbc"):

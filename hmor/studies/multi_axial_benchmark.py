@@ -46,7 +46,7 @@ from rt_runtime import (
     TrackingMpc,
     previous,
 )
-from rt_runtime.checks import Floats, one_of
+from rt_runtime.checks import Array, one_of
 
 DT = 1 / RATE
 CONTROLS = ("none", "perfect", "adaptive", "mpc", "mpc_diagonal")
@@ -56,14 +56,14 @@ LIMIT_VOLT = 3.8
 MM_PER_VOLT = (7.4921, 7.3907)
 
 
-def _pose(u: Floats, p: Floats, y: Floats) -> None:
+def _pose(u: Array, p: Array, y: Array) -> None:
     """Strokes of the two actuators to sway and rotation: th = asin((a1 - a2) / (2 d sin al2)), p = d, al1, al2."""
     turn = asin(min(1.0, max(-1.0, (u[0] - u[1]) / (2.0 * p[0] * sin(p[2])))))
     y[0] = u[0] - p[0] * (cos(turn + p[1]) - cos(p[1]))
     y[1] = turn
 
 
-def _strokes(u: Floats, p: Floats, y: Floats) -> None:
+def _strokes(u: Array, p: Array, y: Array) -> None:
     """Sway and rotation (clockwise in the frame, counter-clockwise at the coupler) to strokes."""
     y[0] = u[0] + p[0] * (cos(-u[1] + p[1]) - cos(p[1]))
     y[1] = u[0] + p[0] * (cos(-u[1] + p[2]) - cos(p[2]))
@@ -168,7 +168,7 @@ def _add_estimate(loop: Loop, kind: str) -> None:
 
 
 @cache
-def calibration() -> tuple[Floats, Floats]:
+def calibration() -> tuple[Array, Array]:
     """Start values of the adaptive compensator from a run without control and quiet sensors, synthetic ground."""
     options = Options(seed=99, settings={"noise": 1e-6})
     motion = ground_motion(options, scale=0.4)
@@ -177,7 +177,7 @@ def calibration() -> tuple[Floats, Floats]:
     return theta, 100 * inverse  # learns faster than with the weight of a whole record: best of 1, 10, 100
 
 
-def _percent(values: Floats, reference_values: Floats) -> tuple[float, float]:
+def _percent(values: Array, reference_values: Array) -> tuple[float, float]:
     """Return standard deviation and largest value of the error, in percent of those of the reference."""
     e = values - reference_values
     return (
@@ -186,7 +186,7 @@ def _percent(values: Floats, reference_values: Floats) -> tuple[float, float]:
     )
 
 
-def delay_ms(measured: Floats, target: Floats, most: int = 100) -> float:
+def delay_ms(measured: Array, target: Array, most: int = 100) -> float:
     """Return the lag at which the correlation of two strokes is largest, in ms."""
     n = len(target)
     size = int(2 ** np.ceil(np.log2(2 * n)))

@@ -23,7 +23,7 @@ from mor.models.actuators import PENDULUM_HYDRAULIC
 from mor.models.cart_pendulum import PARAMETERS as CART
 from mor.models.cart_pendulum import linearised
 from rt_runtime import Extrapolator, Gain, Horizon, Loop, Mpc, Noise, Sum, Table, previous
-from rt_runtime.checks import Floats, one_of
+from rt_runtime.checks import Array, one_of
 
 RATE = 4096.0
 EVERY = 4
@@ -50,7 +50,7 @@ PUBLISHED = {
 }
 
 
-def _plant(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
+def _plant(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
     """States: oscillator x, v; valve q, q'; cylinder force; cart x, v; pendulum angle, rate."""
     M, m, L, mu, b, g = p[0], p[1], p[2], p[3], p[4], p[5]
     s, c = sin(x[7]), cos(x[7])

@@ -13,12 +13,12 @@ from __future__ import annotations
 import numpy as np
 from scipy.signal import butter
 
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 TAPS = 4
 
 
-def calibrate(commands: Floats, measured: Floats) -> tuple[Floats, Floats]:
+def calibrate(commands: Array, measured: Array) -> tuple[Array, Array]:
     """Return start values theta (m, 4) and inverse correlations (m, 4, 4) from a run without control, in m.
 
     Noise in the regressors takes the lead away; the run should have quieter sensors than the test.
@@ -45,7 +45,7 @@ class RecursiveInverse:
         Of the fourth-order low-pass in front of the learning, in Hz.
     """
 
-    def __init__(self, theta: Floats, inverse: Floats, *, rate: float, corner: float = 20.0) -> None:
+    def __init__(self, theta: Array, inverse: Array, *, rate: float, corner: float = 20.0) -> None:
         self.theta, self.inverse = theta.copy(), inverse.copy()
         m = len(theta)
         self._b, self._a = butter(4, corner / (rate / 2))
@@ -54,7 +54,7 @@ class RecursiveInverse:
         self._states = np.zeros((2, m, 4))
         self._command = np.zeros(m)
 
-    def step(self, t: float, u: Floats) -> list[float]:
+    def step(self, t: float, u: Array) -> list[float]:
         """Learn from the last command and the present measurement, then give the commands."""
         m = len(self.theta)
         answer = self._low_pass(0, self._command)
@@ -68,10 +68,10 @@ class RecursiveInverse:
         self._command = np.einsum("ij,ij->i", self.theta, self._targets)
         return [float(value) for value in self._command]
 
-    def _low_pass(self, which: int, values: Floats) -> Floats:
+    def _low_pass(self, which: int, values: Array) -> Array:
         """Direct form II transposed, one step of all channels."""
         state = self._states[which]
-        y: Floats = self._b[0] * values + state[:, 0]
+        y: Array = self._b[0] * values + state[:, 0]
         for k in range(3):
             state[:, k] = state[:, k + 1] + self._b[k + 1] * values - self._a[k + 1] * y
         state[:, 3] = self._b[4] * values - self._a[4] * y

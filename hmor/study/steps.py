@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from rt_runtime.errors import ConfigError
 from rt_runtime.files import write_file
+from rt_runtime.versions import version_of
 
 Result = dict[str, Any]
 Results = Mapping[str, Any]
@@ -23,7 +23,7 @@ Results = Mapping[str, Any]
 
 def program_version() -> str:
     """Return the version of this program."""
-    return version("hybrid-mor")
+    return version_of()
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -17,6 +16,7 @@ from mor.compile.code_hash import code_hash
 from mor.data.ports import Port, as_ports
 from mor.data.trajectory import Trajectory
 from rt_runtime.errors import ConfigError
+from rt_runtime.versions import version_of
 
 Result = Mapping[str, "float | Trajectory"] | Trajectory
 
@@ -113,7 +113,7 @@ def outputs_of(model: Evaluable) -> tuple[Port, ...]:
 def plain_identity(model: Evaluable) -> dict[str, Any]:
     """Return name, version of this software and identity of a model as plain values, as a store compares them."""
     own = model.identity()
-    identity = {"name": model.name, "software": software_version()}
+    identity = {"name": model.name, "software": version_of()}
     identity |= {"identity": own} if isinstance(own, str) else own
     try:
         plain: dict[str, Any] = json.loads(json.dumps(identity))
@@ -132,14 +132,6 @@ def as_evaluable(model: Evaluable | Callable[..., Any]) -> Evaluable:
         f"model of run_design must be a function or have name, identity and evaluate, got {model!r}; "
         "a substructure becomes such a model by SimulationModel."
     )
-
-
-def software_version() -> str:
-    """Return the version of this software, part of what a store compares."""
-    try:
-        return version("hybrid-mor")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from numba.core.untyped_passes import IRProcessing
 
 
 @dataclass(frozen=True)
-class Array:
+class NamedArray:
     """One array argument: what it holds ("states"), the names of its elements, and whether the function writes it."""
 
     holds: str
@@ -40,7 +40,7 @@ class Arrays:
     """
 
     of: str
-    by_position: dict[int, Array] = field(default_factory=dict)
+    by_position: dict[int, NamedArray] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     check_helpers: bool = False
     loops: bool = False
@@ -124,13 +124,13 @@ def _resolved(statement: Any, code: Any, arrays: Arrays) -> list[Any]:
     return [statement]
 
 
-def _array(var: Any, code: Any, arrays: Arrays) -> Array | None:
+def _array(var: Any, code: Any, arrays: Arrays) -> NamedArray | None:
     """Return the array argument behind a variable, None when it is something else."""
     definition = guard(get_definition, code, var)
     return arrays.by_position.get(definition.index) if isinstance(definition, ir.Arg) else None
 
 
-def _index_of(array: Array, name: str, argument: str, arrays: Arrays, line: int) -> int | None:
+def _index_of(array: NamedArray, name: str, argument: str, arrays: Arrays, line: int) -> int | None:
     if name in array.names and array.dimensions == 1:
         return array.names.index(name)
     if name in ("shape", "size", "ndim"):
@@ -140,7 +140,7 @@ def _index_of(array: Array, name: str, argument: str, arrays: Arrays, line: int)
     return None
 
 
-def _check_index(array: Array, access: Any, argument: str, code: Any, arrays: Arrays) -> None:
+def _check_index(array: NamedArray, access: Any, argument: str, code: Any, arrays: Arrays) -> None:
     """A constant index must lie inside; an index that is computed is left to the compiled bounds checks."""
     index = _constant_index(access, code)
     if index is None:
@@ -176,7 +176,7 @@ def _constant_index(access: Any, code: Any) -> int | tuple[int | None, ...] | No
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _read_only(array: Array, text: str, arrays: Arrays, line: int) -> None:
+def _read_only(array: NamedArray, text: str, arrays: Arrays, line: int) -> None:
     arrays.say(f"'{text}' of {arrays.of} must not be written: {array.holds} are read only", line)
 
 

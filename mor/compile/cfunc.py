@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mor.compile.llvm_check import check_safe_in_the_loop
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ IN_REGISTERS = 32
 """Up to so many derivatives and outputs are worth local arrays (measured on 9: 7 % faster, and on 101: 30 % slower)."""
 
 Names = tuple[str, ...]
-Rhs = Callable[[float, Floats, Floats, Floats, Floats, Floats], None]
+Rhs = Callable[[float, Array, Array, Array, Array, Array], None]
 
 
 class Compiled(NamedTuple):
@@ -100,14 +100,14 @@ class _Function:
         dimensions: int = 1,
         what: str = "Function",
     ) -> None:
-        from mor.compile.arrays import Array, Arrays
+        from mor.compile.arrays import Arrays, NamedArray
 
         given = tuple(inspect.signature(function).parameters)
         if len(given) != len(arguments):
             raise ConfigError(f"{what} of {of} must take ({', '.join(arguments)}), got ({', '.join(given)}).")
         self._function, self._of, self._what, self._written = function, of, what, len(written)
-        self._arrays = {i: Array(holds, names) for i, (holds, names) in read.items()}
-        self._arrays |= {i: Array(holds, names, True, dimensions) for i, (holds, names) in written.items()}
+        self._arrays = {i: NamedArray(holds, names) for i, (holds, names) in read.items()}
+        self._arrays |= {i: NamedArray(holds, names, True, dimensions) for i, (holds, names) in written.items()}
         self.found = Arrays(of, self._arrays, check_helpers=True)
         self.checked = self._numba(self.found, boundscheck=True)
         self._inner: Any = None
@@ -230,7 +230,7 @@ def _filled(byte: int) -> Any:
 
 
 def compile_static(
-    function: Callable[[Floats, Floats, Floats], None], of: str, names: tuple[Names, Names, Names]
+    function: Callable[[Array, Array, Array], None], of: str, names: tuple[Names, Names, Names]
 ) -> tuple[Any, Any, str]:
     """Compile `function(u, p, y)` of a system without states; names are those of u, p, y.
 

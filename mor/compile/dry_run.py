@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from mor.data.ports import Parameter, Port
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 POINTS = 32
-Numbers = Callable[[Sequence[float]], Floats]
+Numbers = Callable[[Sequence[float]], Array]
 
 
 def dry_run(
     checked: Callable[..., None],
     of: str,
     ports: tuple[Sequence[Port], Sequence[Port], Sequence[Port]],
-    initial: Floats,
+    initial: Array,
     parameters: Sequence[Parameter],
     numbers: Numbers,
     computed_at: str = "",
@@ -60,7 +60,7 @@ def dry_run(
         _check_written([b for _, b in found], "Output", "y", outputs, of, where)
 
 
-def _check_written(found: list[Floats], what: str, array: str, ports: Sequence[Port], of: str, where: str) -> None:
+def _check_written(found: list[Array], what: str, array: str, ports: Sequence[Port], of: str, where: str) -> None:
     one, two = found
     for i, port in enumerate(ports):
         if one[i].tobytes() == two[i].tobytes():
@@ -74,13 +74,13 @@ def _check_written(found: list[Floats], what: str, array: str, ports: Sequence[P
 
 
 def _points(
-    initial: Floats, n_inputs: int, parameters: Sequence[Parameter], numbers: Numbers
-) -> Iterator[tuple[float, Floats, Floats, Floats]]:
+    initial: Array, n_inputs: int, parameters: Sequence[Parameter], numbers: Numbers
+) -> Iterator[tuple[float, Array, Array, Array]]:
     random = np.random.default_rng(1)
     usual = numbers([p.value for p in parameters])
     yield 0.0, initial, np.zeros(n_inputs), usual
 
-    def some(n: int) -> Floats:
+    def some(n: int) -> Array:
         return np.asarray(random.choice([-1.0, 1.0], n) * 10.0 ** random.uniform(-3.0, 3.0, n))
 
     for k in range(POINTS):
@@ -96,6 +96,6 @@ def _points(
         yield float(random.uniform(0.0, 10.0)), initial + size * some(len(initial)), some(n_inputs), p
 
 
-def _text(values: Floats) -> str:
+def _text(values: Array) -> str:
     shown = ", ".join(f"{value:.3g}" for value in values[:6])
     return f"[{shown}, ...]" if len(values) > 6 else f"[{shown}]"

@@ -12,7 +12,7 @@ from mor.compile.cfunc import Rhs, compile_rhs
 from mor.compile.dry_run import dry_run
 from mor.data.ports import Parameter, Port, as_ports, check_name
 from rt_runtime import Ode
-from rt_runtime.checks import Floats, finite_array
+from rt_runtime.checks import Array, finite_array
 from rt_runtime.errors import ConfigError
 
 Derived = Callable[[Mapping[str, float]], Mapping[str, float]]
@@ -43,7 +43,7 @@ class OdeSystem:
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     parameters: tuple[Parameter, ...]
-    initial: Floats
+    initial: Array
     function: Rhs = field(repr=False)
     compiled: Rhs = field(repr=False)
     pointer: Any = field(repr=False)
@@ -65,11 +65,11 @@ class OdeSystem:
         """Where the C function of the outputs alone is; valid as long as this object lives."""
         return int(self.outputs_pointer.address)
 
-    def numbers(self, values: Sequence[float] | Floats) -> Floats:
+    def numbers(self, values: Sequence[float] | Array) -> Array:
         """Return what the function reads as p: the values of all parameters and what is derived from them."""
         return _numbers(self.parameters, values, self.derived, f"ode '{self.name}'")
 
-    def parameter_values(self, parameters: Mapping[str, float] | None = None) -> Floats:
+    def parameter_values(self, parameters: Mapping[str, float] | None = None) -> Array:
         """Return all parameters in order, the defaults replaced by the named values after a check of their range."""
         given = dict(parameters or {})
         values = []
@@ -86,7 +86,7 @@ class OdeSystem:
         *,
         dt: float,
         parameters: Mapping[str, float] | None = None,
-        initial: Sequence[float] | Floats | None = None,
+        initial: Sequence[float] | Array | None = None,
         substeps: int = 1,
         hold: str = "zoh",
         update: str = "end",
@@ -109,7 +109,7 @@ class OdeSystem:
 
     def evaluate(
         self, t: float, x: Sequence[float], u: Sequence[float] = (), parameters: Mapping[str, float] | None = None
-    ) -> tuple[Floats, Floats]:
+    ) -> tuple[Array, Array]:
         """Return (dx/dt, y) at one point."""
         of = f"ode '{self.name}'"
         state = finite_array(x, "x", of, (len(self.states),))
@@ -179,7 +179,7 @@ def ode(
         named = (_names(state_ports), _names(input_ports), names, _names(output_ports))
         made = compile_rhs(function, of, named)
 
-        def p_of(values: Sequence[float]) -> Floats:
+        def p_of(values: Sequence[float]) -> Array:
             return _numbers(numbers, values, derived, of)
 
         dry_run(made.checked, of, (state_ports, input_ports, output_ports), start, numbers, p_of, made.computed_at)
@@ -195,7 +195,7 @@ def _arrive(
     inputs: tuple[Port, ...],
     outputs: tuple[Port, ...],
     parameters: tuple[Parameter, ...],
-    initial: Floats,
+    initial: Array,
     function: Rhs,
     derived: Derived | None,
 ) -> OdeSystem:
@@ -217,8 +217,8 @@ def parameter_names(parameters: Sequence[Parameter], derived: Derived | None) ->
 
 
 def _numbers(
-    parameters: Sequence[Parameter], values: Sequence[float] | Floats, derived: Derived | None, of: str
-) -> Floats:
+    parameters: Sequence[Parameter], values: Sequence[float] | Array, derived: Derived | None, of: str
+) -> Array:
     given = [float(value) for value in values]
     if derived is None:
         return np.array(given)
@@ -249,7 +249,7 @@ def as_parameters(spec: Mapping[str, Any] | Sequence[Parameter], of: str) -> tup
     return found
 
 
-def _initial(values: Mapping[str, float], states: tuple[Port, ...], of: str) -> Floats:
+def _initial(values: Mapping[str, float], states: tuple[Port, ...], of: str) -> Array:
     names = [state.name for state in states]
     for name in values:
         if name not in names:

@@ -15,6 +15,7 @@ from mor.data.netcdf import Variable, read_netcdf, write_netcdf
 from mor.data.ports import Port, as_ports
 from mor.data.scatter import draw_scatter
 from mor.data.trajectory import Trajectory
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 from rt_runtime.files import reading, write_file
 from rt_runtime.summary import Summarised, Summary
@@ -22,7 +23,6 @@ from rt_runtime.summary import Summarised, Summary
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Ports = Mapping[str, str] | Iterable[Port | str]
 
@@ -36,8 +36,8 @@ class Dataset(Summarised):
     dt: the time in s from row to row of a run, where it is known.
     """
 
-    X: FloatArray
-    Y: FloatArray
+    X: Array
+    Y: Array
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     run: IntArray | None
@@ -106,7 +106,7 @@ class Dataset(Summarised):
         ]
         return draw_scatter(*columns) if self.outputs else draw_scatter(columns[0])
 
-    def __getitem__(self, name: str) -> FloatArray:
+    def __getitem__(self, name: str) -> Array:
         for ports, values in ((self.inputs, self.X), (self.outputs, self.Y)):
             for i, port in enumerate(ports):
                 if port.name == name:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mor.data.ports import Port
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,7 +15,7 @@ _BLUE = "#1f5fa8"
 MOST = 6
 
 
-def draw_scatter(across: Sequence[tuple[Port, Floats]], up: Sequence[tuple[Port, Floats]] | None = None) -> Figure:
+def draw_scatter(across: Sequence[tuple[Port, Array]], up: Sequence[tuple[Port, Array]] | None = None) -> Figure:
     """Draw each of `up` over each of `across`; without `up` all pairs, with histograms on the diagonal.
 
     At most six columns either way, and at most 5000 evenly spaced rows.

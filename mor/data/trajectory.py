@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from mor.data.netcdf import Variable, read_netcdf, write_netcdf
 from mor.data.ports import Port, as_ports
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 from rt_runtime.histories import draw_histories
 from rt_runtime.summary import Summarised, Summary, min_max_last
@@ -19,8 +20,6 @@ from rt_runtime.summary import Summarised, Summary, min_max_last
 if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,8 +29,8 @@ class Trajectory(Summarised):
     time: (n,) in s, increasing. values: (n, m), one column per port. ports: names with units; {name: unit} will do.
     """
 
-    time: FloatArray
-    values: FloatArray
+    time: Array
+    values: Array
     ports: tuple[Port, ...] = field()
 
     def __init__(
@@ -69,7 +68,7 @@ class Trajectory(Summarised):
         columns = [(port.name, port.unit) for port in self.ports]
         return draw_histories(self.time, self.values, columns, names, "a trajectory")
 
-    def __getitem__(self, name: str) -> FloatArray:
+    def __getitem__(self, name: str) -> Array:
         if name not in self.names:
             raise KeyError(f"Trajectory has no column '{name}'; it has {', '.join(self.names)}.")
         return self.values[:, self.names.index(name)]

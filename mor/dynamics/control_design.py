@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from mor.dynamics.transfer import StateSpaceMatrices, TransferFunction
 from rt_runtime import Mpc, PredictionModel
-from rt_runtime.checks import Floats, finite_array, positive, whole
+from rt_runtime.checks import Array, finite_array, positive, whole
 from rt_runtime.errors import ConfigError
 
 
@@ -42,9 +42,9 @@ def companion(plant: TransferFunction, *, subdiagonal: ArrayLike, input_gain: fl
 class KalmanDesign(NamedTuple):
     """Steady-state Kalman filter: x(k|k) = x + M (y - C x), x(k+1|k) = A x + L (y - C x), covariance P = P(k+1|k)."""
 
-    M: Floats
-    L: Floats
-    P: Floats
+    M: Array
+    L: Array
+    P: Array
 
 
 def kalman(A: ArrayLike, C: ArrayLike, Q: ArrayLike, R: ArrayLike) -> KalmanDesign:
@@ -65,7 +65,7 @@ def kalman(A: ArrayLike, C: ArrayLike, Q: ArrayLike, R: ArrayLike) -> KalmanDesi
     return KalmanDesign(gain, a @ gain, p)
 
 
-def _refuse_unobservable(a: Floats, c: Floats) -> None:
+def _refuse_unobservable(a: Array, c: Array) -> None:
     """Hautus test of the modes that do not decay."""
     for value in np.linalg.eigvals(a):
         if abs(value) < 1 - 1e-9:
@@ -122,7 +122,7 @@ def prediction_model(
     return PredictionModel(a, b, c, kalman(a, c, q, np.diag(noise)).M, float(dt))
 
 
-def arx_parameters(plant: TransferFunction, dt: float) -> tuple[Floats, Floats]:
+def arx_parameters(plant: TransferFunction, dt: float) -> tuple[Array, Array]:
     """Return a, b (n each) of y[k] = -sum a_i y[k-i] + sum b_i u[k-i] for a plant held over `dt` s between samples."""
     sampled = plant.discretise(positive(dt, "dt", "arx_parameters"))
     if np.any(sampled.D != 0):
@@ -135,7 +135,7 @@ def arx_parameters(plant: TransferFunction, dt: float) -> tuple[Floats, Floats]:
     return a[1:], np.convolve(a, impulse)[: len(impulse)]
 
 
-def weights(*, error: ArrayLike, move: ArrayLike) -> tuple[Floats, Floats]:
+def weights(*, error: ArrayLike, move: ArrayLike) -> tuple[Array, Array]:
     """Turn physical scales into weights: an error of `error` costs as much as a change of `move` per interval.
 
     Returns (output_weight, move_weight) = (1 / error, 1 / move), for the same units as the signals.
@@ -157,7 +157,7 @@ def low_pass(order: int, corner: float) -> TransferFunction:
     return TransferFunction(*butter(whole(order, "order", "low_pass", 1), w, analog=True))
 
 
-def inverse_with_low_pass(plant: TransferFunction, *, order: int, corner: float, dt: float) -> Floats:
+def inverse_with_low_pass(plant: TransferFunction, *, order: int, corner: float, dt: float) -> Array:
     """Return sections (k, 6) of L(s)/P(s): the inverse plant behind a Butterworth low-pass, bilinear rule at `dt`.
 
     `order` must be at least the relative degree of the plant, whose zeros must be stable; `corner` in Hz.
@@ -180,7 +180,7 @@ def inverse_with_low_pass(plant: TransferFunction, *, order: int, corner: float,
 
 def lqg_feedback(
     plant: TransferFunction, *, error_weight: float, process_noise: float, dt: float
-) -> tuple[Floats, Floats, Floats, Floats]:
+) -> tuple[Array, Array, Array, Array]:
     """Return discrete (A, B, C, D) of the LQG feedback mu = K (r - y) on a low-pass (mMBC) or on the plant itself.
 
     LQR with Q = error_weight C'C, R = 1; Kalman filter with noise `process_noise` on the input and unit measurement
@@ -277,7 +277,7 @@ class Correction(NamedTuple):
     lead: float
     curvature: float
 
-    def leads_and_gains(self, step: float) -> tuple[Floats, Floats]:
+    def leads_and_gains(self, step: float) -> tuple[Array, Array]:
         """Return leads (3) and gains (3) of an extrapolation that does both; `step` of the difference in s.
 
         r(t + lead) + curvature r''(t + lead) = g r(t + lead - h) + (1 - 2 g) r(t + lead) + g r(t + lead + h)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rt_runtime import ForceTransform, InverseKinematics, Platform
-from rt_runtime.checks import Floats, finite_array, positive
+from rt_runtime.checks import Array, finite_array, positive
 from rt_runtime.errors import ConfigError
 from rt_runtime.kinematics.platform import WORST_CONDITION
 
@@ -25,7 +25,7 @@ class Preflight:
     of a limb in N; flow: largest in m3/s (both 0 when not asked for). `loop.require` takes the problems.
     """
 
-    strokes: Floats
+    strokes: Array
     stroke_share: float
     condition: float
     force: float

@@ -20,7 +20,7 @@ import scipy.sparse
 from scipy.sparse.linalg import eigsh, splu
 
 from mor.dynamics.transfer import StateSpaceMatrices
-from rt_runtime.checks import Floats, whole
+from rt_runtime.checks import Array, whole
 from rt_runtime.errors import ConfigError
 
 Sparse = Any  # scipy.sparse has no types
@@ -91,7 +91,7 @@ class SparseStructure:
     M: Sparse
     C: Sparse
     K: Sparse
-    F: Floats
+    F: Array
     X: Sparse
     V: Sparse
     A: Sparse
@@ -120,7 +120,7 @@ def reduce_structure(structure: SparseStructure, reduction: Reduction) -> StateS
     return state_space(structure, basis(structure, reduction))
 
 
-def basis(structure: SparseStructure, reduction: Projection) -> Floats:
+def basis(structure: SparseStructure, reduction: Projection) -> Array:
     """Return the columns T (n, k) of x = T q for a reduction by projection."""
     if isinstance(reduction, Modes):
         return modal_basis(structure, reduction)
@@ -138,7 +138,7 @@ def basis(structure: SparseStructure, reduction: Projection) -> Floats:
     return free_interface_basis(structure, reduction)
 
 
-def modal_basis(structure: SparseStructure, modes: Modes) -> Floats:
+def modal_basis(structure: SparseStructure, modes: Modes) -> Array:
     """Return the lowest modes and, where asked, K^-1 F made independent of them; columns orthonormal in M."""
     factor = _factor(structure.K, "K")
     V = lowest_modes(structure.K, structure.M, modes.count, factor)
@@ -149,7 +149,7 @@ def modal_basis(structure: SparseStructure, modes: Modes) -> Floats:
     return _independent(V, structure.M)
 
 
-def free_interface_basis(structure: SparseStructure, reduction: FreeInterface) -> Floats:
+def free_interface_basis(structure: SparseStructure, reduction: FreeInterface) -> Array:
     """Return the lowest modes and K^-1 e of each interface freedom, made independent; columns orthonormal in M."""
     factor = _factor(structure.K, "K")
     V = lowest_modes(structure.K, structure.M, reduction.count, factor)
@@ -159,7 +159,7 @@ def free_interface_basis(structure: SparseStructure, reduction: FreeInterface) -
     return _independent(np.column_stack([V, R / np.linalg.norm(R, axis=0)]), structure.M)
 
 
-def craig_bampton_basis(structure: SparseStructure, reduction: CraigBampton) -> Floats:
+def craig_bampton_basis(structure: SparseStructure, reduction: CraigBampton) -> Array:
     """Return [I 0; -K_ii^-1 K_ib Phi] in the order of the structure's degrees of freedom."""
     b = np.array(reduction.boundary)
     i = np.setdiff1d(np.arange(structure.n), b)
@@ -172,7 +172,7 @@ def craig_bampton_basis(structure: SparseStructure, reduction: CraigBampton) -> 
     return V
 
 
-def lowest_modes(K: Sparse, M: Sparse, count: int, factor: Any = None) -> Floats:
+def lowest_modes(K: Sparse, M: Sparse, count: int, factor: Any = None) -> Array:
     """Return the modes of K phi = w^2 M phi with the smallest w, (n, count), phi' M phi = 1."""
     n = K.shape[0]
     if count > n:
@@ -187,7 +187,7 @@ def lowest_modes(K: Sparse, M: Sparse, count: int, factor: Any = None) -> Floats
     return np.asarray(shapes[:, np.argsort(w2)])
 
 
-def state_space(structure: SparseStructure, V: Floats) -> StateSpaceMatrices:
+def state_space(structure: SparseStructure, V: Array) -> StateSpaceMatrices:
     """Return the state space of the structure projected onto the columns of V, in the modes of the projection."""
     m, k, c = (V.T @ (matrix @ V) for matrix in (structure.M, structure.K, structure.C))
     w2, own = scipy.linalg.eigh(0.5 * (k + k.T), 0.5 * (m + m.T))
@@ -246,22 +246,22 @@ class Balancing:
         return StateSpaceMatrices(a, b, c, D + c @ np.linalg.solve(a, b) - self._static)
 
 
-def _peak_gains(A: Floats, B: Floats, C: Floats) -> Floats:
+def _peak_gains(A: Array, B: Array, C: Array) -> Array:
     """Return the largest |C (iw - A)^-1 B| over the eigenfrequencies w and w = 0, never zero."""
     frequencies = np.unique(np.concatenate([[0.0], np.abs(np.linalg.eigvals(A).imag)]))
     answers = [np.abs(C @ np.linalg.solve(1j * w * np.eye(len(A)) - A, B)) for w in frequencies]
     return np.asarray(np.maximum(np.max(answers, axis=0), 1e-300))
 
 
-def _root(gramian: Floats) -> Floats:
+def _root(gramian: Array) -> Array:
     """Return L with L L' = gramian, which may be nearly singular."""
     values, vectors = np.linalg.eigh(0.5 * (gramian + gramian.T))
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
-def _independent(V: Floats, M: Sparse) -> Floats:
+def _independent(V: Array, M: Sparse) -> Array:
     """Orthonormalise columns in M (twice Gram-Schmidt, for accuracy) and drop those that depend on the others."""
-    kept: list[Floats] = []
+    kept: list[Array] = []
     for column in V.T:
         size = np.sqrt(column @ (M @ column))
         for _ in range(2):

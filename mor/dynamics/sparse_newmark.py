@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse.linalg import splu
 
 from mor.dynamics.projection import SparseStructure
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 
 class Newmark:
@@ -36,7 +36,7 @@ class Newmark:
         self._x, self._v, self._a = (np.zeros(self._s.n) for _ in range(3))
         self._started = False
 
-    def __call__(self, u: Floats) -> Floats:
+    def __call__(self, u: Array) -> Array:
         """Take one step with the inputs u at its end; return the outputs there."""
         s, dt, x, v, a = self._s, self._dt, self._x, self._v, self._a
         force = s.F @ u

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mor.dynamics.structure import LinearStructure
-from rt_runtime.checks import Floats, one_of
+from rt_runtime.checks import Array, one_of
 from rt_runtime.errors import ConfigError
 
 
@@ -57,7 +57,7 @@ def critical_delay(
     return _exact_delay(numerical, dof, specimen)
 
 
-def _exact_delay(numerical: LinearStructure, dof: int, specimen: Floats) -> float:
+def _exact_delay(numerical: LinearStructure, dof: int, specimen: Array) -> float:
     from scipy.optimize import brentq
 
     def loop_gain(w: ArrayLike) -> NDArray[np.complex128]:
@@ -84,7 +84,7 @@ def _exact_delay(numerical: LinearStructure, dof: int, specimen: Floats) -> floa
     return float(min(delays, default=np.inf))
 
 
-def _modal_delay(numerical: LinearStructure, whole: LinearStructure, at: Floats, specimen: Floats) -> float:
+def _modal_delay(numerical: LinearStructure, whole: LinearStructure, at: Array, specimen: Array) -> float:
     from scipy.optimize import brentq
 
     modes = whole.modes()

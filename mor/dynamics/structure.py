@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mor.dynamics.transfer import StateSpaceMatrices
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 
@@ -17,9 +17,9 @@ from rt_runtime.errors import ConfigError
 class Modes:
     """Natural frequencies in Hz (n), damping ratios (n) and mass-normalised shapes (n, n), one column a mode."""
 
-    frequencies: Floats
-    ratios: Floats
-    shapes: Floats
+    frequencies: Array
+    ratios: Array
+    shapes: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,10 +30,10 @@ class LinearStructure:
     the influence vector, M 1 when not given. A part cut out of a structure keeps the m_g of the whole.
     """
 
-    M: Floats
-    C: Floats
-    K: Floats
-    ground_mass: Floats
+    M: Array
+    C: Array
+    K: Array
+    ground_mass: Array
 
     def __init__(self, M: ArrayLike, C: ArrayLike, K: ArrayLike, ground_mass: ArrayLike | None = None) -> None:
         m, c, k = (np.atleast_2d(np.array(matrix, float)) for matrix in (M, C, K))
@@ -75,7 +75,7 @@ class LinearStructure:
         cut[dof, dof] = 1.0
         return LinearStructure(self.M - mass * cut, self.C - damping * cut, self.K - stiffness * cut, self.ground_mass)
 
-    def state_matrix(self) -> Floats:
+    def state_matrix(self) -> Array:
         """Return A (2n, 2n) of [x; v]' = A [x; v]."""
         zero, one = np.zeros((self.n, self.n)), np.eye(self.n)
         return np.block([[zero, one], [-np.linalg.solve(self.M, self.K), -np.linalg.solve(self.M, self.C)]])
@@ -93,14 +93,14 @@ class LinearStructure:
         D = np.vstack([np.zeros((2 * n, F.shape[1])), B[n:]])
         return StateSpaceMatrices(A, B, C, D)
 
-    def energy(self, x: ArrayLike, v: ArrayLike) -> Floats:
+    def energy(self, x: ArrayLike, v: ArrayLike) -> Array:
         """Return kinetic plus strain energy in J, (v' M v + x' K x) / 2; x, v (..., n)."""
         x, v = np.asarray(x, float), np.asarray(v, float)
         kinetic = np.einsum("...i,ij,...j->...", v, self.M, v)
         return np.asarray(0.5 * (kinetic + np.einsum("...i,ij,...j->...", x, self.K, x)))
 
 
-def modal_damping(M: ArrayLike, K: ArrayLike, ratios: ArrayLike) -> Floats:
+def modal_damping(M: ArrayLike, K: ArrayLike, ratios: ArrayLike) -> Array:
     """Return C = M Phi diag(2 zeta w) Phi' M: the given damping ratio (one, or one a mode) in every mode."""
     M = np.asarray(M, float)
     w2, shapes = _vibration(np.asarray(K, float), M)
@@ -115,7 +115,7 @@ def modal_damping(M: ArrayLike, K: ArrayLike, ratios: ArrayLike) -> Floats:
 
 def rayleigh_damping(
     M: ArrayLike, K: ArrayLike, *, ratios: tuple[float, float], frequencies: tuple[float, float]
-) -> Floats:
+) -> Array:
     """Return C = a M + b K with the damping ratios at two frequencies in Hz: zeta = (a / w + b w) / 2."""
     w = 2 * np.pi * np.asarray(frequencies, float)
     if np.any(w <= 0) or w[0] == w[1]:
@@ -124,7 +124,7 @@ def rayleigh_damping(
     return np.asarray(a * np.asarray(M, float) + b * np.asarray(K, float))
 
 
-def condense(K: ArrayLike, keep: Sequence[int]) -> Floats:
+def condense(K: ArrayLike, keep: Sequence[int]) -> Array:
     """Condense a stiffness matrix statically onto the degrees of freedom `keep`: K_aa - K_ab K_bb^-1 K_ba."""
     K = np.asarray(K, float)
     drop = np.setdiff1d(np.arange(K.shape[0]), keep)
@@ -133,7 +133,7 @@ def condense(K: ArrayLike, keep: Sequence[int]) -> Floats:
     return np.asarray(0.5 * (reduced + reduced.T))
 
 
-def _vibration(K: Floats, M: Floats) -> tuple[Floats, Floats]:
+def _vibration(K: Array, M: Array) -> tuple[Array, Array]:
     """Solve K phi = w^2 M phi for w^2 (rising) and mass-normalised phi, by the Cholesky factor of M."""
     inverse = np.linalg.inv(np.linalg.cholesky(M))
     w2, vectors = np.linalg.eigh(inverse @ K @ inverse.T)

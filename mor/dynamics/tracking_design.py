@@ -11,7 +11,7 @@ from scipy.linalg import block_diag, expm, solve_discrete_lyapunov
 
 from mor.dynamics.transfer import StateSpaceMatrices, TransferFunction
 from rt_runtime import FromState, ModelBasedCompensator, Mpc, Polynomial, TrackingMpc
-from rt_runtime.checks import Floats, finite_array, positive, whole
+from rt_runtime.checks import Array, finite_array, positive, whole
 from rt_runtime.errors import ConfigError
 
 NOISE_WARNING, NOISE_LIMIT = 50.0, 100.0
@@ -286,7 +286,7 @@ def _laws(controllers: Sequence[Controller]) -> StateSpaceMatrices:
     return StateSpaceMatrices(A, B, C, D, controllers[0].period)
 
 
-def _law(controller: Controller) -> tuple[Floats, Floats, Floats, Floats]:
+def _law(controller: Controller) -> tuple[Array, Array, Array, Array]:
     """Return z+ = A z + B y, u = C z + D y for z = [x(k|k-1); u(k-1)] and zero references.
 
     x(k|k) = x + M (y - C x),   u(k) = u(k-1) + K_x x(k|k) + K_u u(k-1),   x(k+1|k) = A x(k|k) + B u(k)
@@ -306,7 +306,7 @@ def _law(controller: Controller) -> tuple[Floats, Floats, Floats, Floats]:
     return A, B, C, D
 
 
-def _compensator_law(controller: ModelBasedCompensator) -> tuple[Floats, Floats, Floats, Floats]:
+def _compensator_law(controller: ModelBasedCompensator) -> tuple[Array, Array, Array, Array]:
     a, b, c, d = controller.feedback
     A, B, C, D = np.asarray(a), -np.asarray(b), np.asarray(c), np.array([[-d]])
     for b0, b1, b2, a1, a2 in np.asarray(controller.sections):
@@ -322,12 +322,12 @@ def _compensator_law(controller: ModelBasedCompensator) -> tuple[Floats, Floats,
     return A, B, C, D
 
 
-def _into_laws(controllers: Sequence[TrackingMpc]) -> Floats:
+def _into_laws(controllers: Sequence[TrackingMpc]) -> Array:
     """How a change of the command enters the states of the controllers: [B; 1] each."""
     return np.asarray(block_diag(*(np.vstack([c.model.B, np.eye(c.model.n_in)]) for c in controllers)))
 
 
-def _closed(plant: StateSpaceMatrices, law: StateSpaceMatrices) -> tuple[Floats, Floats, Floats, Floats]:
+def _closed(plant: StateSpaceMatrices, law: StateSpaceMatrices) -> tuple[Array, Array, Array, Array]:
     """Close the loop; input: noise of the sensors, output: command."""
     A = np.block([[plant.A + plant.B @ law.D @ plant.C, plant.B @ law.C], [law.B @ plant.C, law.A]])
     return A, np.vstack([plant.B @ law.D, law.B]), np.hstack([law.D @ plant.C, law.C]), law.D

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rt_runtime.blocks.discretise import zero_order_hold
-from rt_runtime.checks import Floats, one_of, positive
+from rt_runtime.checks import Array, one_of, positive
 from rt_runtime.errors import ConfigError
 
 Method = Literal["zoh", "tustin"]
@@ -20,10 +20,10 @@ Method = Literal["zoh", "tustin"]
 class StateSpaceMatrices:
     """Matrices of x' = A x + B u, y = C x + D u; sampled when `dt` > 0: x_{k+1} = A x_k + B u_k."""
 
-    A: Floats
-    B: Floats
-    C: Floats
-    D: Floats
+    A: Array
+    B: Array
+    C: Array
+    D: Array
     dt: float = 0.0
 
     def discretise(self, dt: float, method: Method = "zoh") -> StateSpaceMatrices:
@@ -58,8 +58,8 @@ class TransferFunction:
         Coefficients, highest power of s first.
     """
 
-    numerator: Floats
-    denominator: Floats
+    numerator: Array
+    denominator: Array
 
     def __init__(self, numerator: ArrayLike, denominator: ArrayLike) -> None:
         num = np.trim_zeros(np.atleast_1d(np.asarray(numerator, float)), "f")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mor.excitation.sampled import Excitation, sample_count
-from rt_runtime.checks import Floats, one_of, positive
+from rt_runtime.checks import Array, one_of, positive
 from rt_runtime.errors import ConfigError
 
 
@@ -20,7 +20,7 @@ def ground_spectrum(
     low_frequency: float = 0.25,
     low_damping: float = 0.6,
     kind: Literal["kanai_tajimi", "clough_penzien"] = "clough_penzien",
-) -> Floats:
+) -> Array:
     """Return the shape of the power spectral density over frequencies in Hz (bedrock white noise of density 1).
 
     Kanai-Tajimi    (1 + 4 z^2 r^2) / ((1 - r^2)^2 + 4 z^2 r^2), r = f / ground_frequency, z = ground_damping
@@ -38,7 +38,7 @@ def ground_spectrum(
     return np.asarray(density)
 
 
-def envelope(time: ArrayLike, *, rise: float, hold: float, decay: float) -> Floats:
+def envelope(time: ArrayLike, *, rise: float, hold: float, decay: float) -> Array:
     """Return (t / rise)^2 up to `rise` s, 1 for `hold` s, then exp(-decay (t - rise - hold)) with decay in 1/s."""
     t = np.asarray(time, float)
     if rise < 0 or hold < 0 or decay < 0:
@@ -102,7 +102,7 @@ def synthetic_ground_motion(
 
 def pulse_velocity(
     time: ArrayLike, *, peak_velocity: float, period: float, cycles: float = 2.0, phase: float = 0.1
-) -> Floats:
+) -> Array:
     """Return the ground velocity in m/s of a near-fault pulse of length `cycles` x `period` that starts at t = 0.
 
     v = [V/2 cos(2 pi (t - t_m) / T + nu) - D / (g T)] [1 + cos(2 pi (t - t_m) / (g T))],   t_m = g T / 2,
@@ -120,7 +120,7 @@ def pulse_velocity(
 
 def pulse_acceleration(
     time: ArrayLike, *, peak_velocity: float, period: float, cycles: float = 2.0, phase: float = 0.1
-) -> Floats:
+) -> Array:
     """Return the exact time derivative of `pulse_velocity` in m/s2.
 
     Parameters
@@ -161,7 +161,7 @@ def near_fault_pulse(
 
 def _pulse(
     time: ArrayLike, peak_velocity: float, period: float, cycles: float, phase: float
-) -> tuple[Floats, Floats, Floats, float, float]:
+) -> tuple[Array, Array, Array, float, float]:
     """Return inside (0 or 1), the two angles, D / (g T) and V."""
     of = "a near-fault pulse"
     V, T = positive(peak_velocity, "peak_velocity", of), positive(period, "period", of)

@@ -9,7 +9,7 @@ import numpy as np
 
 from mor.data.ports import check_name
 from mor.excitation.sampled import Excitation, sample_count
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 _AT_AN_EDGE = 0.15  # share of the levels that are the lower bound, and again that are the upper bound
@@ -88,7 +88,7 @@ def operating_range(channels: Sequence[Channel], *, duration: float, rate: float
     return out
 
 
-def _channel(channel: Channel, time: Floats, rng: np.random.Generator) -> Floats:
+def _channel(channel: Channel, time: Array, rng: np.random.Generator) -> Array:
     times, levels = [0.0], [channel.rest]
     while times[-1] <= time[-1]:
         level = _level(channel, rng)

@@ -23,7 +23,7 @@ from mor.excitation.ground import pulse_acceleration, synthetic_ground_motion
 from mor.excitation.sampled import sample_count
 from mor.marginals import Uniform
 from mor.sampling.space import ParameterSpace
-from rt_runtime.checks import Floats, one_of, positive, whole
+from rt_runtime.checks import Array, one_of, positive, whole
 from rt_runtime.errors import ConfigError
 
 KINDS = ("ramps", "reversals", "multi_rate", "response", "nested", "modes")
@@ -118,20 +118,20 @@ class LoadingProtocols:
 # Turning points and the time that the half cycle to each of them takes
 
 
-def _ramps(rng: np.random.Generator, duration: float) -> tuple[Floats, Floats]:
+def _ramps(rng: np.random.Generator, duration: float) -> tuple[Array, Array]:
     levels = int(rng.integers(3, 9))
     peaks = np.repeat(np.arange(1, levels + 1) / levels, int(rng.integers(1, 3)))
     points = np.column_stack([peaks, -rng.uniform(0.2, 1.0) * peaks]).ravel() * rng.choice([-1.0, 1.0])
     return points, _even_speed(points, duration)
 
 
-def _reversals(rng: np.random.Generator, duration: float) -> tuple[Floats, Floats]:
+def _reversals(rng: np.random.Generator, duration: float) -> tuple[Array, Array]:
     points = rng.uniform(-1, 1, int(rng.integers(8, 8 + max(2, int(2 * duration)))))
     points *= np.linspace(rng.uniform(0.2, 1.0), 1.0, points.size)  # some grow, some are large at once
     return points, _even_speed(points, duration) * rng.uniform(0.7, 1.0)
 
 
-def _multi_rate(rng: np.random.Generator, duration: float) -> tuple[Floats, Floats]:
+def _multi_rate(rng: np.random.Generator, duration: float) -> tuple[Array, Array]:
     points, times = [0.0], [0.0]
     while sum(times) < duration:
         held = rng.random() < 0.2
@@ -140,7 +140,7 @@ def _multi_rate(rng: np.random.Generator, duration: float) -> tuple[Floats, Floa
     return np.array(points[1:]), np.array(times[1:])
 
 
-def _nested(rng: np.random.Generator, duration: float) -> tuple[Floats, Floats]:
+def _nested(rng: np.random.Generator, duration: float) -> tuple[Array, Array]:
     points, level, sign = [], 0.0, rng.choice([-1.0, 1.0])
     for _ in range(int(rng.integers(12, 14 + max(2, int(3 * duration))))):
         level = float(np.clip(level + sign * np.exp(rng.uniform(np.log(0.03), np.log(2.0))), -1.0, 1.0))
@@ -149,13 +149,13 @@ def _nested(rng: np.random.Generator, duration: float) -> tuple[Floats, Floats]:
     return np.array(points), _even_speed(np.array(points), duration)
 
 
-def _even_speed(points: Floats, duration: float) -> Floats:
+def _even_speed(points: Array, duration: float) -> Array:
     """Share `duration` among the half cycles by the square root of their ways: neither speed nor frequency is fixed."""
     ways = np.sqrt(np.abs(np.diff(points, prepend=0.0)) + 1e-3)
     return np.asarray(ways * duration / ways.sum())
 
 
-def _half_cycles(points: Floats, times: Floats, time: Floats) -> tuple[Floats, Floats]:
+def _half_cycles(points: Array, times: Array, time: Array) -> tuple[Array, Array]:
     """Join turning points by half cosines; hold the last one."""
     ends = np.concatenate([[0.0], np.cumsum(times)])
     levels = np.concatenate([[0.0], points])
@@ -167,7 +167,7 @@ def _half_cycles(points: Floats, times: Floats, time: Floats) -> tuple[Floats, F
     return x, v
 
 
-def _response(rng: np.random.Generator, count: int, dt: float, *, second: bool) -> tuple[Floats, Floats]:
+def _response(rng: np.random.Generator, count: int, dt: float, *, second: bool) -> tuple[Array, Array]:
     """Return the response of x'' + 2 z w x' + w^2 ((1 - a) s + a x) = -ag, s a stop of width x_y, by Verlet's rule.
 
     The yield displacement x_y is the peak of the elastic response divided by a drawn ductility reduction. `second` adds
@@ -187,7 +187,7 @@ def _response(rng: np.random.Generator, count: int, dt: float, *, second: bool) 
     return x[::substeps], v[::substeps]
 
 
-def _ground(rng: np.random.Generator, n: int, h: float) -> Floats:
+def _ground(rng: np.random.Generator, n: int, h: float) -> Array:
     duration = (n - 1) * h
     if rng.random() < _PULSE_SHARE:
         cycles = rng.uniform(1.2, 3.0)
@@ -210,8 +210,8 @@ def _ground(rng: np.random.Generator, n: int, h: float) -> Floats:
 
 
 def _oscillate(
-    ground: Floats, h: float, period: float, damping: float, hardening: float, width: float
-) -> tuple[Floats, Floats]:
+    ground: Array, h: float, period: float, damping: float, hardening: float, width: float
+) -> tuple[Array, Array]:
     w = 2 * np.pi / period
     x, v, s, a = 0.0, 0.0, 0.0, -float(ground[0])
     xs, vs = np.zeros(len(ground)), np.zeros(len(ground))

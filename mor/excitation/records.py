@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from mor.excitation.sampled import Excitation
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 from rt_runtime.files import reading
 
@@ -114,7 +114,7 @@ def _is_header(fields: list[str]) -> bool:
     return not any(re.fullmatch(r"[+-]?\d*\.?\d+([eE][+-]?\d+)?|[+-]?nan|[+-]?inf", field, re.I) for field in fields)
 
 
-def _even_step(time: Floats, lines: list[int], path: Path) -> float:
+def _even_step(time: Array, lines: list[int], path: Path) -> float:
     dt = float((time[-1] - time[0]) / (time.size - 1))
     if not dt > 0:
         raise ConfigError(f"Times of record {path} must increase, got {time[0]:g} first and {time[-1]:g} last.")

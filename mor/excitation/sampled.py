@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from mor.data.trajectory import Trajectory
 from rt_runtime import Table
-from rt_runtime.checks import Floats, finite_array, positive
+from rt_runtime.checks import Array, finite_array, positive
 from rt_runtime.errors import ConfigError
 
 
@@ -44,7 +44,7 @@ class Excitation:
         Unit of the samples; name of the signal.
     """
 
-    values: Floats
+    values: Array
     dt: float
     unit: str = "m/s2"
     name: str = "excitation"
@@ -62,7 +62,7 @@ class Excitation:
         return int(self.values.size)
 
     @property
-    def time(self) -> Floats:
+    def time(self) -> Array:
         """Times of the samples in s."""
         return np.asarray(np.arange(len(self)) * self.dt)
 
@@ -117,7 +117,7 @@ class Excitation:
             raise ConfigError(f"rate of resampled must leave 2 samples of {self.duration:g} s, got {rate:g} Hz.")
         return replace(self, values=np.interp(np.arange(count) * dt, self.time, values), dt=dt)
 
-    def integrated(self) -> Floats:
+    def integrated(self) -> Array:
         """Integrate from zero by the trapezoidal rule; n values, for an acceleration the velocity."""
         steps = 0.5 * self.dt * (self.values[1:] + self.values[:-1])
         return np.concatenate([[0.0], np.cumsum(steps)])

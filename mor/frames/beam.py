@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rt_runtime.checks import Floats, finite_array, one_of
+from rt_runtime.checks import Array, finite_array, one_of
 from rt_runtime.errors import ConfigError
 
 DIRECTIONS = ("ux", "uy", "uz", "rx", "ry", "rz")
@@ -78,7 +78,7 @@ class Section:
 
 def beam3d(
     p: ArrayLike, q: ArrayLike, section: Section, *, up: ArrayLike = (0.0, 1.0, 0.0), mass: str = "consistent"
-) -> tuple[Floats, Floats]:
+) -> tuple[Array, Array]:
     """Return stiffness and mass (12, 12) of a beam from `p` to `q` in global axes.
 
     Bending v'' about the local axis z, w'' about y, axial force and St. Venant's torsion; cubic and linear shapes. The
@@ -105,7 +105,7 @@ def beam3d(
     return R.T @ _stiffness(section, L) @ R, R.T @ local @ R
 
 
-def _axes(x: Floats, up: Floats) -> Floats:
+def _axes(x: Array, up: Array) -> Array:
     """Return the local axes as rows: x along the beam, z = x times up, y = z times x."""
     for direction in (up, np.array([1.0, 0.0, 0.0])):
         z = np.cross(x, direction)
@@ -122,11 +122,11 @@ _BEND_Y = [2, 4, 8, 10]  # w and ry: w' = -ry
 _MIRROR = np.diag([1.0, -1.0, 1.0, -1.0])
 
 
-def _put(matrix: Floats, where: list[int], block: Floats) -> None:
+def _put(matrix: Array, where: list[int], block: Array) -> None:
     matrix[np.ix_(where, where)] += block
 
 
-def _stiffness(s: Section, L: float) -> Floats:
+def _stiffness(s: Section, L: float) -> Array:
     k = np.zeros((12, 12))
     pair = np.array([[1.0, -1.0], [-1.0, 1.0]])
     bend = np.array(
@@ -140,7 +140,7 @@ def _stiffness(s: Section, L: float) -> Floats:
     return k
 
 
-def _consistent_mass(s: Section, L: float) -> Floats:
+def _consistent_mass(s: Section, L: float) -> Array:
     m = np.zeros((12, 12))
     total = s.density * s.A * L
     polar = s.polar if s.polar is not None else s.Iy + s.Iz
@@ -156,7 +156,7 @@ def _consistent_mass(s: Section, L: float) -> Floats:
     return m
 
 
-def _lumped_mass(s: Section, L: float) -> Floats:
+def _lumped_mass(s: Section, L: float) -> Array:
     total = s.density * s.A * L
     polar = s.polar if s.polar is not None else s.Iy + s.Iz
     end = [total / 2] * 3 + [s.density * polar * L / 2, 0.0, 0.0]

@@ -15,7 +15,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh, splu
 
 from mor.dynamics.projection import Sparse
 from mor.frames.beam import DIRECTIONS, Section, beam3d
-from rt_runtime.checks import Floats, finite_array, one_of, whole
+from rt_runtime.checks import Array, finite_array, one_of, whole
 from rt_runtime.errors import ConfigError
 
 Element = tuple[str, str, Section]
@@ -25,8 +25,8 @@ Element = tuple[str, str, Section]
 class FrameModes:
     """Natural frequencies in Hz (m) and mass-normalised shapes (n, m) of a frame."""
 
-    frequencies: Floats
-    shapes: Floats
+    frequencies: Array
+    shapes: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Frame3d:
         Sparse matrices (n, n) in SI units; M may be singular where mass is lumped.
     """
 
-    nodes: Mapping[str, Floats]
+    nodes: Mapping[str, Array]
     elements: tuple[Element, ...]
     freedoms: tuple[str, ...]
     M: Sparse
@@ -70,18 +70,18 @@ class Frame3d:
             raise ConfigError(f"Freedom '{freedom}' of a frame is held by a support; choose one that can move.")
         return self._index[freedom]
 
-    def unit_vector(self, freedom: str) -> Floats:
+    def unit_vector(self, freedom: str) -> Array:
         """Return the row (n) that reads a freedom, or the load vector of a unit force or moment there."""
         row = np.zeros(self.n)
         row[self.index(freedom)] = 1.0
         return row
 
-    def influence(self, direction: str) -> Floats:
+    def influence(self, direction: str) -> Array:
         """Return the rigid motion (n) of the whole frame when the ground moves by 1 m along ux, uy or uz."""
         one_of(direction, "direction", "Frame3d.influence", DIRECTIONS[:3])
         return np.array([float(name.endswith("." + direction)) for name in self.freedoms])
 
-    def ground_load(self, direction: str) -> Floats:
+    def ground_load(self, direction: str) -> Array:
         """Return the load vector -M r of a ground acceleration along ux, uy or uz."""
         return np.asarray(-(self.M @ self.influence(direction)))
 
@@ -197,7 +197,7 @@ def _directions(node: str, directions: Sequence[str] | str) -> tuple[str, ...]:
 
 
 def _check(
-    points: Mapping[str, Floats], beams: tuple[Element, ...], held: Mapping[str, object], masses: Mapping[str, float]
+    points: Mapping[str, Array], beams: tuple[Element, ...], held: Mapping[str, object], masses: Mapping[str, float]
 ) -> None:
     """Refuse unknown nodes, an empty frame and parts that nothing connects."""
     problems = [

@@ -8,7 +8,7 @@ import numpy as np
 
 from mor.frames.beam import DIRECTIONS
 from mor.frames.frame import Frame3d
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +49,7 @@ def draw_modes(frame: Frame3d, count: int = 4, *, scale: float = 0.12) -> Figure
     return figure
 
 
-def _by_node(frame: Frame3d, shape: Floats) -> dict[str, Floats]:
+def _by_node(frame: Frame3d, shape: Array) -> dict[str, Array]:
     motion = {name: np.zeros(6) for name in frame.nodes}
     for value, freedom in zip(shape, frame.freedoms, strict=True):
         node, _, direction = freedom.rpartition(".")
@@ -57,7 +57,7 @@ def _by_node(frame: Frame3d, shape: Floats) -> dict[str, Floats]:
     return motion
 
 
-def _curve(p: Floats, q: Floats, at_p: Floats, at_q: Floats, factor: float) -> Floats:
+def _curve(p: Array, q: Array, at_p: Array, at_q: Array, factor: float) -> Array:
     """Return points (9, 3) along a bent beam: Hermite's cubics across it, linear along it."""
     s = np.linspace(0.0, 1.0, 9)[:, None]
     along = (q - p) / np.linalg.norm(q - p)

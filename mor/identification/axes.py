@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mor.identification.response import Frf, frequency_response
-from rt_runtime.checks import Floats, finite_array, positive, whole
+from rt_runtime.checks import Array, finite_array, positive, whole
 from rt_runtime.errors import ConfigError
 
 LEAST_LINES = 8
@@ -21,7 +21,7 @@ def orthogonal_multisines(
     band: tuple[float, float],
     rms: float,
     seed: int,
-) -> Floats:
+) -> Array:
     """Return commands (periods period, channels) that drive all channels at once and can be told apart.
 
     Channel j has the lines j, j + m, j + 2 m, ... of the band with random phases: over a period the commands are

@@ -9,7 +9,7 @@ import numpy as np
 from mor.dynamics.transfer import TransferFunction
 from mor.identification.partial_fractions import vector_fit_poles
 from mor.identification.response import Complex, Frf
-from rt_runtime.checks import Floats, whole
+from rt_runtime.checks import Array, whole
 from rt_runtime.errors import ConfigError
 
 LEAST_COHERENCE = 0.5
@@ -164,7 +164,7 @@ def weak_coherence(lines: Frf) -> str | None:
     )
 
 
-def _levy(s: Complex, H: Complex, weight: Floats, terms: Complex, n: int) -> tuple[Floats, Floats]:
+def _levy(s: Complex, H: Complex, weight: Array, terms: Complex, n: int) -> tuple[Array, Array]:
     """Minimise |weight (N - H D)| with D monic; columns are scaled. Returns rising coefficients of N and D."""
     rows = np.hstack([terms, -H[:, None] * s[:, None] ** np.arange(n)]) * weight[:, None]
     right = weight * H * s**n
@@ -175,29 +175,27 @@ def _levy(s: Complex, H: Complex, weight: Floats, terms: Complex, n: int) -> tup
     return found[:k], np.append(found[k:], 1.0)
 
 
-def _refine(
-    s: Complex, H: Complex, weight: Floats, terms: Complex, roots: Complex
-) -> tuple[tuple[Floats, Floats], float]:
+def _refine(s: Complex, H: Complex, weight: Array, terms: Complex, roots: Complex) -> tuple[tuple[Array, Array], float]:
     """Levenberg-Marquardt on log coefficients of the sections of D; N follows by linear least squares at each step."""
     from scipy.optimize import least_squares
 
     left = np.where(roots.real > 0, -np.conj(roots), roots)
     sections = _sections(left)
 
-    def denominator(p: Floats) -> Floats:
+    def denominator(p: Array) -> Array:
         found = np.array([1.0])
         for i in range(0, len(p) - 1, 2):
             found = np.convolve(found, [np.exp(p[i + 1]), np.exp(p[i]), 1.0])
         return np.convolve(found, [np.exp(p[-1]), 1.0]) if len(p) % 2 else found
 
-    def numerator(D: Complex) -> Floats:
+    def numerator(D: Complex) -> Array:
         rows = terms * (weight / D)[:, None]
         A = np.vstack([rows.real, rows.imag])
         size = np.linalg.norm(A, axis=0)
         b = np.concatenate([(weight * H).real, (weight * H).imag])
         return np.asarray(np.linalg.lstsq(A / size, b, rcond=None)[0] / size)
 
-    def residual(p: Floats) -> Floats:
+    def residual(p: Array) -> Array:
         D = np.polyval(denominator(p)[::-1], s)
         e = weight * (terms @ numerator(D) / D - H)
         return np.concatenate([e.real, e.imag])
@@ -207,7 +205,7 @@ def _refine(
     return (numerator(np.polyval(D[::-1], s)), D), float(np.sqrt(2 * found.cost))
 
 
-def _sections(poles: Complex) -> Floats:
+def _sections(poles: Complex) -> Array:
     """Return log [b, c] of sections s^2 + b s + c, complex pairs first, then real ones in pairs, a single one last."""
     floor = 1e-6 * float(np.abs(poles).max())
     pairs = [p for p in poles if p.imag > 1e-9 * abs(p)]
@@ -222,7 +220,7 @@ def _sections(poles: Complex) -> Floats:
     return np.log(values)
 
 
-def _model(top: Floats, bottom: Floats, at_origin: int, w0: float) -> TransferFunction:
+def _model(top: Array, bottom: Array, at_origin: int, w0: float) -> TransferFunction:
     """Return the model in s from rising coefficients in s / w0."""
     N = np.concatenate([np.zeros(at_origin), top]) / w0 ** np.arange(at_origin + len(top))
     D = bottom / w0 ** np.arange(len(bottom))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from mor.identification.response import Complex
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 PASSES = 15
 
 
-def vector_fit_poles(s: Complex, H: Complex, weight: Floats, n: int) -> Complex:
+def vector_fit_poles(s: Complex, H: Complex, weight: Array, n: int) -> Complex:
     """Return n stable poles, in the unit of s, started with light damping over the band.
 
     sigma(s) H(s) = sum c_i phi_i + d + e s, sigma = 1 + sum r_i phi_i; the zeros of sigma are the next poles.
@@ -25,7 +25,7 @@ def vector_fit_poles(s: Complex, H: Complex, weight: Floats, n: int) -> Complex:
     return np.asarray(poles)
 
 
-def _moved(s: Complex, H: Complex, weight: Floats, poles: Complex) -> Complex:
+def _moved(s: Complex, H: Complex, weight: Array, poles: Complex) -> Complex:
     pairs = [p for p in poles if p.imag > 1e-12 * abs(p)]
     real = [p.real for p in poles if abs(p.imag) <= 1e-12 * abs(p)]
     columns = []

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rt_runtime.checks import Floats, finite_array, one_of, positive, whole
+from rt_runtime.checks import Array, finite_array, one_of, positive, whole
 from rt_runtime.errors import ConfigError
 
 Complex = NDArray[np.complexfloating[Any, Any]]
@@ -19,10 +19,10 @@ Complex = NDArray[np.complexfloating[Any, Any]]
 class Frf:
     """Frequency response: frequency (k) in Hz, H (k), coherence (k) and variance of H (k)."""
 
-    frequency: Floats
+    frequency: Array
     H: Complex
-    coherence: Floats
-    variance: Floats
+    coherence: Array
+    variance: Array
 
     def band(self, lower: float, upper: float) -> Frf:
         """Return the lines between two frequencies in Hz."""
@@ -79,7 +79,7 @@ def frequency_response(
     return Frf(f, H, coherence, variance)
 
 
-def _check_record(u: Floats, y: Floats, window: int) -> None:
+def _check_record(u: Array, y: Array, window: int) -> None:
     if len(u) != len(y):
         raise ConfigError(
             f"u and y of frequency_response must have one rate and length, got {len(u)} and {len(y)} samples; resample "
@@ -101,7 +101,7 @@ def _check_record(u: Floats, y: Floats, window: int) -> None:
             )
 
 
-def _welch(u: Floats, y: Floats, fs: float, n: int) -> tuple[Floats, Floats, Floats, Complex, float]:
+def _welch(u: Array, y: Array, fs: float, n: int) -> tuple[Array, Array, Array, Complex, float]:
     from scipy.signal import csd, welch
 
     f, suu = welch(u, fs, nperseg=n)
@@ -110,7 +110,7 @@ def _welch(u: Floats, y: Floats, fs: float, n: int) -> tuple[Floats, Floats, Flo
     return f[1:-1], suu, syy, csd(u, y, fs, nperseg=n)[1][1:-1], averages
 
 
-def _periodic(u: Floats, y: Floats, fs: float, n: int) -> tuple[Floats, Floats, Floats, Complex, float]:
+def _periodic(u: Array, y: Array, fs: float, n: int) -> tuple[Array, Array, Array, Complex, float]:
     periods = len(u) // n
     U, Y = (np.fft.rfft(s[n : periods * n].reshape(-1, n), axis=1)[:, 1:-1] for s in (u, y))
     size = np.abs(U).mean(axis=0)
@@ -121,7 +121,7 @@ def _periodic(u: Floats, y: Floats, fs: float, n: int) -> tuple[Floats, Floats, 
     return f, suu.mean(axis=0), syy.mean(axis=0), (np.conj(U) * Y).mean(axis=0), float(periods - 1)
 
 
-def coupling(responses: Sequence[Sequence[Frf]], band: tuple[float, float] = (0.3, 50.0)) -> Floats:
+def coupling(responses: Sequence[Sequence[Frf]], band: tuple[float, float] = (0.3, 50.0)) -> Array:
     """Return 20 log10 of the largest |H_ij| / |H_jj| over a band in Hz (m, m): how input j moves output i.
 
     Parameters

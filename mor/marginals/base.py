@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mor.marginals import recurrence
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError, MissingExtra
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -82,15 +81,15 @@ class Marginal(ABC):
         """Location and scale of the affine map from the standard variable."""
 
     @abstractmethod
-    def _ppf(self, q: FloatArray) -> FloatArray:
+    def _ppf(self, q: Array) -> Array:
         """Quantile of the standard variable."""
 
     @abstractmethod
-    def _cdf(self, z: FloatArray) -> FloatArray:
+    def _cdf(self, z: Array) -> Array:
         """Distribution function of the standard variable inside its support."""
 
     @abstractmethod
-    def _log_pdf(self, z: FloatArray) -> FloatArray:
+    def _log_pdf(self, z: Array) -> Array:
         """Logarithm of the density of the standard variable inside its support."""
 
     @abstractmethod
@@ -110,7 +109,7 @@ class Marginal(ABC):
             raise MissingExtra(f"distribution needs chaospy ({error}); install hybrid-mor[chaospy].") from error
         return self._chaospy(chaospy)
 
-    def ppf(self, q: npt.ArrayLike) -> FloatArray:
+    def ppf(self, q: npt.ArrayLike) -> Array:
         """Return the quantiles of X at probabilities `q` in [0, 1]."""
         q = np.asarray(q, dtype=float)
         if not np.all((q >= 0) & (q <= 1)):
@@ -119,7 +118,7 @@ class Marginal(ABC):
             x = np.clip(self.from_standard(self._ppf(q)), self.lower, self.upper)
         return np.where(q == 0, self.lower, np.where(q == 1, self.upper, x))
 
-    def cdf(self, x: npt.ArrayLike) -> FloatArray:
+    def cdf(self, x: npt.ArrayLike) -> Array:
         """Return the probability that X is at most `x`."""
         x = np.asarray(x, dtype=float)
         inside = self.to_standard(np.clip(x, self.lower, self.upper))
@@ -127,19 +126,19 @@ class Marginal(ABC):
             value = self._cdf(inside)
         return np.where(x <= self.lower, 0.0, np.where(x >= self.upper, 1.0, value))
 
-    def pdf(self, x: npt.ArrayLike) -> FloatArray:
+    def pdf(self, x: npt.ArrayLike) -> Array:
         """Return the density of X at `x` (per unit of X)."""
         x = np.asarray(x, dtype=float)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             value = np.exp(self._log_pdf(self.to_standard(x))) / self._standard[1]
         return np.where((x >= self.lower) & (x <= self.upper), value, 0.0)
 
-    def to_standard(self, x: npt.ArrayLike) -> FloatArray:
+    def to_standard(self, x: npt.ArrayLike) -> Array:
         """Map X to the standard variable of the family: z = (x - location) / scale."""
         location, scale = self._standard
         return (np.asarray(x, dtype=float) - location) / scale
 
-    def from_standard(self, z: npt.ArrayLike) -> FloatArray:
+    def from_standard(self, z: npt.ArrayLike) -> Array:
         """Map the standard variable of the family to X: x = location + scale z."""
         location, scale = self._standard
         return location + scale * np.asarray(z, dtype=float)

@@ -10,7 +10,8 @@ import numpy as np
 from scipy import special
 
 from mor.marginals import recurrence
-from mor.marginals.base import FloatArray, Marginal, OpenAbove, OpenBelow, check_moments, std_of
+from mor.marginals.base import Marginal, OpenAbove, OpenBelow, check_moments, std_of
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
@@ -48,13 +49,13 @@ class Uniform(Marginal):
     def _standard(self) -> tuple[float, float]:
         return self.mean, 0.5 * (self.upper - self.lower)
 
-    def _ppf(self, q: FloatArray) -> FloatArray:
+    def _ppf(self, q: Array) -> Array:
         return 2 * q - 1
 
-    def _cdf(self, z: FloatArray) -> FloatArray:
+    def _cdf(self, z: Array) -> Array:
         return 0.5 * (z + 1)
 
-    def _log_pdf(self, z: FloatArray) -> FloatArray:
+    def _log_pdf(self, z: Array) -> Array:
         return np.full_like(z, -math.log(2))
 
     def _recurrence(self, degree: int) -> recurrence.Recurrence:
@@ -92,13 +93,13 @@ class Normal(OpenBelow, OpenAbove, Marginal):
     def _standard(self) -> tuple[float, float]:
         return self.mean, self.std
 
-    def _ppf(self, q: FloatArray) -> FloatArray:
+    def _ppf(self, q: Array) -> Array:
         return np.asarray(special.ndtri(q))
 
-    def _cdf(self, z: FloatArray) -> FloatArray:
+    def _cdf(self, z: Array) -> Array:
         return np.asarray(special.ndtr(z))
 
-    def _log_pdf(self, z: FloatArray) -> FloatArray:
+    def _log_pdf(self, z: Array) -> Array:
         return -0.5 * z * z - _LOG_SQRT_2PI
 
     def _recurrence(self, degree: int) -> recurrence.Recurrence:
@@ -152,13 +153,13 @@ class LogNormal(OpenAbove, Marginal):
     def _standard(self) -> tuple[float, float]:
         return 0.0, math.exp(self.mu)
 
-    def _ppf(self, q: FloatArray) -> FloatArray:
+    def _ppf(self, q: Array) -> Array:
         return np.asarray(np.exp(self.sigma * special.ndtri(q)))
 
-    def _cdf(self, z: FloatArray) -> FloatArray:
+    def _cdf(self, z: Array) -> Array:
         return np.asarray(special.ndtr(np.log(z) / self.sigma))
 
-    def _log_pdf(self, z: FloatArray) -> FloatArray:
+    def _log_pdf(self, z: Array) -> Array:
         log_z = np.log(np.maximum(z, 1e-300))
         return -0.5 * (log_z / self.sigma) ** 2 - log_z - math.log(self.sigma) - _LOG_SQRT_2PI
 
@@ -212,13 +213,13 @@ class Beta(Marginal):
     def _standard(self) -> tuple[float, float]:
         return 0.5 * (self.lower + self.upper), 0.5 * (self.upper - self.lower)
 
-    def _ppf(self, q: FloatArray) -> FloatArray:
+    def _ppf(self, q: Array) -> Array:
         return 2 * np.asarray(special.betaincinv(self.a, self.b, q)) - 1
 
-    def _cdf(self, z: FloatArray) -> FloatArray:
+    def _cdf(self, z: Array) -> Array:
         return np.asarray(special.betainc(self.a, self.b, np.clip(0.5 * (z + 1), 0.0, 1.0)))
 
-    def _log_pdf(self, z: FloatArray) -> FloatArray:
+    def _log_pdf(self, z: Array) -> Array:
         t = 0.5 * (z + 1)
         shape = special.xlogy(self.a - 1, t) + special.xlog1py(self.b - 1, -t)
         return np.asarray(shape - special.betaln(self.a, self.b) - math.log(2))
@@ -281,13 +282,13 @@ class Gamma(OpenAbove, Marginal):
     def _standard(self) -> tuple[float, float]:
         return self.lower, self.scale
 
-    def _ppf(self, q: FloatArray) -> FloatArray:
+    def _ppf(self, q: Array) -> Array:
         return np.asarray(special.gammaincinv(self.shape, q))
 
-    def _cdf(self, z: FloatArray) -> FloatArray:
+    def _cdf(self, z: Array) -> Array:
         return np.asarray(special.gammainc(self.shape, z))
 
-    def _log_pdf(self, z: FloatArray) -> FloatArray:
+    def _log_pdf(self, z: Array) -> Array:
         return np.asarray(special.xlogy(self.shape - 1, z) - z - special.gammaln(self.shape))
 
     def _recurrence(self, degree: int) -> recurrence.Recurrence:
@@ -335,13 +336,13 @@ class Exponential(OpenAbove, Marginal):
     def _standard(self) -> tuple[float, float]:
         return self.lower, self.scale
 
-    def _ppf(self, q: FloatArray) -> FloatArray:
+    def _ppf(self, q: Array) -> Array:
         return -np.log1p(-q)
 
-    def _cdf(self, z: FloatArray) -> FloatArray:
+    def _cdf(self, z: Array) -> Array:
         return -np.expm1(-z)
 
-    def _log_pdf(self, z: FloatArray) -> FloatArray:
+    def _log_pdf(self, z: Array) -> Array:
         return -z
 
     def _recurrence(self, degree: int) -> recurrence.Recurrence:

@@ -13,7 +13,8 @@ import numpy as np
 from scipy import special
 
 from mor.marginals import recurrence
-from mor.marginals.base import FloatArray, Marginal, OpenAbove, OpenBelow, check_moments, std_of
+from mor.marginals.base import Marginal, OpenAbove, OpenBelow, check_moments, std_of
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
@@ -32,7 +33,7 @@ class Numeric(Marginal):
         return recurrence.stieltjes(z, weights, degree)
 
 
-def _tail(log_pdf: Callable[[FloatArray], FloatArray], start: float, degree: int) -> float:
+def _tail(log_pdf: Callable[[Array], Array], start: float, degree: int) -> float:
     """Return where z^(2 degree + 2) times the density has fallen to nothing, going up from `start`."""
     z = start + np.geomspace(1e-3, 1e100, 40001)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -73,13 +74,13 @@ class Gumbel(OpenBelow, OpenAbove, Numeric):
     def _standard(self) -> tuple[float, float]:
         return self.mode, self.scale
 
-    def _ppf(self, q: FloatArray) -> FloatArray:
+    def _ppf(self, q: Array) -> Array:
         return -np.log(-np.log(q))
 
-    def _cdf(self, z: FloatArray) -> FloatArray:
+    def _cdf(self, z: Array) -> Array:
         return np.exp(-np.exp(-z))
 
-    def _log_pdf(self, z: FloatArray) -> FloatArray:
+    def _log_pdf(self, z: Array) -> Array:
         return -z - np.exp(-z)
 
     def _pieces(self, degree: int) -> list[tuple[float, float]]:
@@ -128,13 +129,13 @@ class Weibull(OpenAbove, Numeric):
     def _standard(self) -> tuple[float, float]:
         return self.lower, self.scale
 
-    def _ppf(self, q: FloatArray) -> FloatArray:
+    def _ppf(self, q: Array) -> Array:
         return (-np.log1p(-q)) ** (1 / self.shape)
 
-    def _cdf(self, z: FloatArray) -> FloatArray:
+    def _cdf(self, z: Array) -> Array:
         return -np.expm1(-(z**self.shape))
 
-    def _log_pdf(self, z: FloatArray) -> FloatArray:
+    def _log_pdf(self, z: Array) -> Array:
         z = np.maximum(z, 0.0)
         return np.asarray(math.log(self.shape) + special.xlogy(self.shape - 1, z) - z**self.shape)
 
@@ -215,19 +216,19 @@ class TruncatedNormal(Numeric):
         high, low = float(special.log_ndtr(b)), float(special.log_ndtr(a))
         return high + math.log(-math.expm1(low - high)) if low < high else -math.inf
 
-    def _ppf(self, q: FloatArray) -> FloatArray:
+    def _ppf(self, q: Array) -> Array:
         a, b = self._ends
         if a > 0:
             return -_cut_quantile(1 - q, -b, self._log_mass)
         return _cut_quantile(q, a, self._log_mass)
 
-    def _cdf(self, z: FloatArray) -> FloatArray:
+    def _cdf(self, z: Array) -> Array:
         a, b = self._ends
         if a > 0:
             return np.asarray(1 - (special.ndtr(-z) - special.ndtr(-b)) / math.exp(self._log_mass))
         return np.asarray((special.ndtr(z) - special.ndtr(a)) / math.exp(self._log_mass))
 
-    def _log_pdf(self, z: FloatArray) -> FloatArray:
+    def _log_pdf(self, z: Array) -> Array:
         return -0.5 * z * z - _LOG_SQRT_2PI - self._log_mass
 
     def _pieces(self, degree: int) -> list[tuple[float, float]]:
@@ -248,7 +249,7 @@ class TruncatedNormal(Numeric):
         check_moments(mean, std, cls.__name__)
         from scipy.optimize import root
 
-        def mismatch(v: FloatArray) -> list[float]:
+        def mismatch(v: Array) -> list[float]:
             try:
                 trial = cls(mean + std * v[0], std * math.exp(v[1]), lower, upper)
             except (ConfigError, OverflowError):
@@ -271,7 +272,7 @@ class TruncatedNormal(Numeric):
         return cls.from_mean_std(mean, std_of(mean, cv, cls.__name__), lower, upper, unit=unit)
 
 
-def _cut_quantile(q: FloatArray, a: float, log_mass: float) -> FloatArray:
+def _cut_quantile(q: Array, a: float, log_mass: float) -> Array:
     """Quantile of a standard normal law cut at a <= 0 below; its logarithm keeps the far tail exact."""
     with np.errstate(divide="ignore"):
         log_p = np.logaddexp(special.log_ndtr(a), np.log(q) + log_mass)
@@ -318,15 +319,15 @@ class Triangular(Numeric):
         """Peak as a fraction of the width."""
         return (self.mode - self.lower) / (self.upper - self.lower)
 
-    def _ppf(self, q: FloatArray) -> FloatArray:
+    def _ppf(self, q: Array) -> Array:
         c = self._peak
         return 2 * np.where(q <= c, np.sqrt(c * q), 1 - np.sqrt((1 - c) * (1 - q))) - 1
 
-    def _cdf(self, z: FloatArray) -> FloatArray:
+    def _cdf(self, z: Array) -> Array:
         c, t = self._peak, 0.5 * (z + 1)
         return np.where(t < c, t * t / c if c else 0.0, 1 - ((1 - t) ** 2 / (1 - c) if c < 1 else 0.0))
 
-    def _log_pdf(self, z: FloatArray) -> FloatArray:
+    def _log_pdf(self, z: Array) -> Array:
         c, t = self._peak, 0.5 * (z + 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             rise = t / c if c else np.ones_like(t)

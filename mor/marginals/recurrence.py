@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-Recurrence = tuple[FloatArray, FloatArray]
+from rt_runtime.checks import Array
+
+Recurrence = tuple[Array, Array]
 
 
 def legendre(degree: int) -> Recurrence:
@@ -66,8 +66,8 @@ def stieltjes_wigert(degree: int, sigma: float) -> Recurrence:
 
 
 def discretise(
-    log_density: Callable[[FloatArray], FloatArray], pieces: Sequence[tuple[float, float]], nodes: int = 1200
-) -> tuple[FloatArray, FloatArray]:
+    log_density: Callable[[Array], Array], pieces: Sequence[tuple[float, float]], nodes: int = 1200
+) -> tuple[Array, Array]:
     """Replace a density by nodes and weights of sum one: double-exponential quadrature on each smooth piece.
 
     log_density: logarithm of the density up to a constant, of points (n,). pieces: finite intervals on which it is
@@ -90,7 +90,7 @@ def discretise(
     return points[keep], weights[keep] / weights[keep].sum()
 
 
-def stieltjes(z: FloatArray, weights: FloatArray, degree: int) -> Recurrence:
+def stieltjes(z: Array, weights: Array, degree: int) -> Recurrence:
     """Return alpha, beta (0..degree) of the discrete law with the given nodes and weights (Stieltjes procedure).
 
     Works on orthonormal polynomials, so that nothing grows, and orthogonalises each one twice against all before.
@@ -112,7 +112,7 @@ def stieltjes(z: FloatArray, weights: FloatArray, degree: int) -> Recurrence:
     return alpha, beta
 
 
-def evaluate(z: FloatArray, alpha: FloatArray, beta: FloatArray) -> FloatArray:
+def evaluate(z: Array, alpha: Array, beta: Array) -> Array:
     """Return the orthonormal polynomials psi_0 .. psi_degree at points z (n,), shape (n, degree + 1)."""
     z = np.asarray(z, dtype=float)
     out = np.empty((z.size, alpha.size))

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mor.marginals import recurrence
-from mor.marginals.base import FloatArray, Marginal
+from mor.marginals.base import Marginal
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 _NODES = np.array([-math.sqrt(0.6), 0.0, math.sqrt(0.6)])  # three Gauss points of an interval
@@ -55,13 +56,13 @@ class Tabulated(Marginal):
         """Everything is checked above."""
 
     @cached_property
-    def _table(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _table(self) -> tuple[Array, Array, Array]:
         x, f = np.array(self.points), np.array(self.density)
         cdf = np.concatenate([[0.0], np.cumsum(0.5 * (f[1:] + f[:-1]) * np.diff(x))])
         return x, f, cdf / cdf[-1]
 
     @cached_property
-    def _quadrature(self) -> tuple[FloatArray, FloatArray]:
+    def _quadrature(self) -> tuple[Array, Array]:
         x, f, _ = self._table
         half = 0.5 * np.diff(x)[:, None]
         nodes = (0.5 * (x[1:] + x[:-1])[:, None] + half * _NODES).ravel()
@@ -98,7 +99,7 @@ class Tabulated(Marginal):
     def _standard(self) -> tuple[float, float]:
         return self._moments
 
-    def _cdf(self, z: FloatArray) -> FloatArray:
+    def _cdf(self, z: Array) -> Array:
         x, f, cdf = self._table
         v = self.from_standard(z)
         i = np.clip(np.searchsorted(x, v, side="right") - 1, 0, x.size - 2)
@@ -106,7 +107,7 @@ class Tabulated(Marginal):
         slope = (f[i + 1] - f[i]) / (x[i + 1] - x[i])
         return np.clip(cdf[i] + h * (f[i] + 0.5 * slope * h), 0.0, 1.0)
 
-    def _ppf(self, q: FloatArray) -> FloatArray:
+    def _ppf(self, q: Array) -> Array:
         x, f, cdf = self._table
         i = np.clip(np.searchsorted(cdf, q, side="right") - 1, 0, x.size - 2)
         slope, rest = (f[i + 1] - f[i]) / (x[i + 1] - x[i]), np.maximum(q - cdf[i], 0.0)
@@ -115,7 +116,7 @@ class Tabulated(Marginal):
         h = np.where(total > 0.0, 2.0 * rest / np.where(total > 0.0, total, 1.0), 0.0)
         return self.to_standard(np.minimum(x[i] + h, x[i + 1]))
 
-    def _log_pdf(self, z: FloatArray) -> FloatArray:
+    def _log_pdf(self, z: Array) -> Array:
         x, f, _ = self._table
         return np.log(np.interp(self.from_standard(z), x, f) * self.std)
 

@@ -11,7 +11,7 @@ from functools import cache
 
 from mor.compile.ode import OdeSystem, ode
 from mor.data.ports import Parameter, Port
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 PARAMETERS = (
     Parameter("stiffness", 1.0e6, "N/m", 1e-9),
@@ -28,7 +28,7 @@ INPUTS = (Port("displacement", "m"), Port("velocity", "m/s"))
 OUTPUTS = (Port("force", "N"),)
 
 
-def bouc_wen_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
+def bouc_wen_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
     """Right-hand side of the element: displacement and velocity in, restoring force out."""
     size = abs(x[0]) ** p[5]
     turn = 0.0 if x[0] == 0.0 else (1.0 if x[0] > 0.0 else -1.0)
@@ -48,7 +48,7 @@ OSCILLATOR_INPUTS = (Port("ground_acceleration", "m/s2"),)
 OSCILLATOR_OUTPUTS = (Port("displacement", "m"), Port("velocity", "m/s"), Port("force", "N"))
 
 
-def bouc_wen_oscillator_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
+def bouc_wen_oscillator_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
     """Right-hand side of m x'' + c x' + f = -m a_g: ground acceleration in; displacement, velocity, force out."""
     v, z = x[1], x[2]
     size = abs(z) ** p[5]

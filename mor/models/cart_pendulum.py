@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from mor.compile.ode import OdeSystem, ode
 from mor.data.ports import Parameter, Port
 from mor.dynamics.transfer import TransferFunction
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 PARAMETERS = (
     Parameter("cart_mass", 2.0, "kg", 1e-6),
@@ -36,7 +36,7 @@ INPUTS = (Port("force", "N"),)
 OUTPUTS = (Port("displacement", "m"), Port("velocity", "m/s"), Port("angle", "rad"), Port("reaction", "N"))
 
 
-def cart_pendulum_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
+def cart_pendulum_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
     """Right-hand side: force on the cart in; displacement, velocity, angle and the pendulum's pull on the cart out."""
     M, m, L, mu, b, g = p[0], p[1], p[2], p[3], p[4], p[5]
     v, omega = x[1], x[3]
@@ -68,7 +68,7 @@ PENDULUM_INPUTS = (Port("acceleration", "m/s2"),)
 PENDULUM_OUTPUTS = (Port("angle", "rad"), Port("reaction", "N"))
 
 
-def pendulum_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
+def pendulum_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
     """Right-hand side of the pendulum alone, states theta and omega: pivot acceleration in, its pull on the pivot out.
 
     theta'' = -(x'' cos theta + g sin theta) / L - b theta' / (m L^2)
@@ -90,7 +90,7 @@ def pendulum() -> OdeSystem:
     )(pendulum_rhs)
 
 
-def cart_pendulum_energy(x: ArrayLike, p: ArrayLike) -> Floats:
+def cart_pendulum_energy(x: ArrayLike, p: ArrayLike) -> Array:
     """Return kinetic plus potential energy in J of states x (..., 4), zero at rest straight down."""
     M, m, L, _, _, g = np.asarray(p, float)
     x = np.asarray(x, float)
@@ -105,5 +105,5 @@ def linearised(p: ArrayLike | None = None, *, printed_sign: bool = False) -> Tra
     angle = np.array([1.0, (b / L) * (1 + M / m) / (L * M), (M + m) * g / (L * M)])
     pull = np.array([b / L, m * g]) / (L * M)  # of the angle back on the cart, over L M
     numerator = np.polyadd(angle, pull if printed_sign else -pull)
-    denominator: Floats = np.polysub(np.polymul([M, mu, 0.0], angle), np.polymul(pull, [mu, 0.0]))
+    denominator: Array = np.polysub(np.polymul([M, mu, 0.0], angle), np.polymul(pull, [mu, 0.0]))
     return TransferFunction(numerator, denominator)

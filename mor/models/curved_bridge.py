@@ -8,7 +8,7 @@ import numpy as np
 
 from mor.frames import Frame3d, Section, frame3d
 from mor.sources.finite_elements import FiniteElementSubstructure, RayleighDamping
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 INCH = 0.0254
 DENSITY = 8.024e6  # kg/m3: a thousand times steel, mass that the model carries besides its own
@@ -46,7 +46,7 @@ def curved_bridge(without: Sequence[int] = (), *, mass: str = "consistent") -> F
     return frame3d(nodes, elements, supports, mass=mass)
 
 
-def pier_stiffness(number: int) -> Floats:
+def pier_stiffness(number: int) -> Array:
     """Return the stiffness (5, 5) of a pier's head in the directions `INTERFACE`, its base fixed.
 
     12EI/h^3 and 6EI/h^2 of bending in two planes, GJ/h of torsion; the axial direction is left out.

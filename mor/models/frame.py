@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mor.dynamics.structure import LinearStructure, condense, modal_damping
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 
@@ -96,7 +96,7 @@ def plane_frame(
     return LinearStructure(M, modal_damping(M, lateral, damping_ratio), lateral)
 
 
-def _per_storey(name: str, value: ArrayLike, storeys: int) -> Floats:
+def _per_storey(name: str, value: ArrayLike, storeys: int) -> Array:
     numbers = np.asarray(value, float)
     if numbers.shape not in {(), (storeys,)}:
         raise ConfigError(f"{name} of a plane frame must be one number or {storeys}, got shape {numbers.shape}.")
@@ -105,7 +105,7 @@ def _per_storey(name: str, value: ArrayLike, storeys: int) -> Floats:
     return numbers
 
 
-def _positive(values: dict[str, Floats]) -> None:
+def _positive(values: dict[str, Array]) -> None:
     for name, numbers in values.items():
         if not (np.isfinite(numbers).all() and (numbers > 0).all()):
             raise ConfigError(f"{name} of a frame must be positive, got {numbers.tolist()}.")

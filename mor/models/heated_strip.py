@@ -29,7 +29,7 @@ from mor.hybrid.model import HybridModel
 from mor.marginals import Normal, Uniform
 from mor.sampling.space import ParameterSpace
 from mor.substructures import OdeSubstructure
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 LENGTH, WIDTH, THICKNESS, YOUNG, EXPANSION = 0.47, 0.2, 0.002, 69.5e9, 23e-6
 EI, EA = YOUNG * WIDTH * THICKNESS**3 / 12.0, YOUNG * WIDTH * THICKNESS
@@ -64,7 +64,7 @@ def sensitivity_space() -> ParameterSpace:
     )
 
 
-def strip_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
+def strip_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
     """Right-hand side of the strip: rotations and shortening in; moments, axial force and deflection out."""
     theta_max, T_0, eta, a0, slip = p[0], p[1], p[2], p[3], p[4]
     t1, t2, a, L = u[0], u[1], x[0] + p[3], LENGTH
@@ -81,7 +81,7 @@ def strip_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) 
     y[4] = y[3]
 
 
-def frame_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
+def frame_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
     """Right-hand side of the frame: moments and axial force in; rotations and shortening out."""
     K_1, K_2, F_max, T, m_0, c, J, printed = p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[10]
     phase = (t - PULSE_START) / T

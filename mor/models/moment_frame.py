@@ -14,7 +14,7 @@ import numpy as np
 from mor.compile.ode import OdeSystem, ode
 from mor.dynamics.structure import LinearStructure, rayleigh_damping
 from mor.dynamics.transfer import StateSpaceMatrices
-from rt_runtime.checks import Floats, positive
+from rt_runtime.checks import Array, positive
 
 MODULUS = 200e9
 HEIGHT = 0.457
@@ -41,7 +41,7 @@ class Column:
         return float(MODULUS * np.pi * self.diameter**2 / 4 / HEIGHT)
 
     @property
-    def stiffness(self) -> Floats:
+    def stiffness(self) -> Array:
         """E I / h^3 [[12, 6 h], [6 h, 4 h^2]] for (U_x, R_z)."""
         h = HEIGHT
         return self.flexural / h**3 * np.array([[12.0, 6 * h], [6 * h, 4 * h**2]])
@@ -85,7 +85,7 @@ def numerical_part(damping_ratio: float) -> StateSpaceMatrices:
     return StateSpaceMatrices(part.A, part.B * [1.0, -1.0, -1.0], part.C[:3], np.zeros((3, 3)))
 
 
-def _hinge(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
+def _hinge(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
     """State: moment of the base. dM = dM_e (1 - (1 - hardening) |M / M_p|^n (1 + sign(dM_e M)) / 2)."""
     EI, h, Mp, beta, n = p[0], p[1], p[2], p[3], p[4]
     speed = EI * (6.0 / h**2 * u[2] + 2.0 / h * u[3])
@@ -115,7 +115,7 @@ def yielding_column() -> OdeSystem:
     )(_hinge)
 
 
-def _frame(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
+def _frame(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
     """States: x (3), v (3), moment of the base. Parameters: M^-1 [K C] by rows, M^-1 m_g, M^-1 [e_1 e_2], column."""
     EI, h, Mp, beta, n = p[27], p[28], p[29], p[30], p[31]
     speed = EI * (6.0 / h**2 * x[3] + 2.0 / h * x[4])

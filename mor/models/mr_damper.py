@@ -10,7 +10,7 @@ from functools import cache
 
 from mor.compile.ode import OdeSystem, ode
 from mor.data.ports import Parameter, Port
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 PARAMETERS = (
     Parameter("k_xa", 978.0, "Ns/m", 0.0),
@@ -29,7 +29,7 @@ INPUTS = (Port("velocity", "m/s"), Port("voltage", "V"))
 OUTPUTS = (Port("force", "N"),)
 
 
-def mr_damper_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
+def mr_damper_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
     """Right-hand side: piston velocity and voltage in, force in the direction of the velocity out."""
     v, voltage = u[0], u[1]
     dx[0] = p[4] * (v - abs(v) * x[0])
@@ -47,7 +47,7 @@ SEMI_ACTIVE_INPUTS = (Port("velocity", "m/s"), Port("target", "m"), Port("target
 SEMI_ACTIVE_OUTPUTS = (Port("force", "N"), Port("voltage", "V"))
 
 
-def semi_active_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
+def semi_active_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
     """Right-hand side with the bang-bang law: piston velocity, target and its velocity in; force and voltage out."""
     v = u[0]
     voltage = p[6] if u[1] * u[2] > 0.0 else p[5]

@@ -14,7 +14,7 @@ from mor.dynamics.newmark import newmark_matrices
 from mor.dynamics.structure import modal_damping, rayleigh_damping
 from mor.dynamics.transfer import StateSpaceMatrices, TransferFunction
 from rt_runtime import StateSpace
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 RATE = 1024.0
 NOISE = 1.24e-5
@@ -60,7 +60,7 @@ _STIFFNESS = """
 _MODULUS = 200e9
 
 
-def reference() -> tuple[Floats, Floats, Floats]:
+def reference() -> tuple[Array, Array, Array]:
     """Return M, C, K (29, 29) of the whole frame; most rotations have no mass, Rayleigh damping 5 %."""
     M, K = np.zeros((29, 29)), np.zeros((29, 29))
     for dof, mass in _MASS.items():
@@ -73,7 +73,7 @@ def reference() -> tuple[Floats, Floats, Floats]:
     return M, rayleigh_damping(M, K, ratios=(0.05, 0.05), frequencies=frequencies), K
 
 
-def numerical() -> tuple[Floats, Floats, Floats]:
+def numerical() -> tuple[Array, Array, Array]:
     """Return M, C, K of the numerical part: the frame minus the specimen as its designers saw it.
 
     The published specimen has a density a hundred times that of steel and a beam whose rotations are coupled with the
@@ -96,7 +96,7 @@ def numerical() -> tuple[Floats, Floats, Floats]:
     return M, C, K
 
 
-def stepped(M: Floats, C: Floats, K: Floats) -> StateSpaceMatrices:
+def stepped(M: Array, C: Array, K: Array) -> StateSpaceMatrices:
     """Return Newmark steps at 1024 Hz: inputs [ground, F at 27, M at 21, M at 29 of the specimen], outputs `OUTPUTS`.
 
     Rotations of the frame count clockwise.

@@ -15,7 +15,7 @@ from mor.models.cart_pendulum import cart_pendulum, pendulum
 from mor.models.mr_damper import mr_damper, semi_active_damper
 from mor.models.plate_strip import nonlinear_plate_strip
 from mor.substructures import BlockSubstructure, LinearSubstructure, OdeSubstructure
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 FASTEST_PISTON = 1.0
@@ -36,7 +36,7 @@ def frame_part(
     force of a specimen or a damper.
     """
     floors = np.eye(structure.n)
-    inputs: dict[str, tuple[str, Floats]] = {"ground": ("m/s2", -structure.ground_mass)}
+    inputs: dict[str, tuple[str, Array]] = {"ground": ("m/s2", -structure.ground_mass)}
     for port, floor in (reactions or {}).items():
         if not 1 <= floor <= structure.n:
             raise ConfigError(f"Floor of reaction '{port}' must be 1 to {structure.n}, got {floor}.")
@@ -56,7 +56,7 @@ def three_storey_part(*, name: str = "frame", method: str = "rk4") -> LinearSubs
     Inputs `ground` and the reaction `force` at floor 1; outputs x_1, v_1, x_2, v_2, x_3, v_3.
     """
 
-    def matrices(p: Mapping[str, float]) -> tuple[Floats, Floats, Floats, Floats]:
+    def matrices(p: Mapping[str, float]) -> tuple[Array, Array, Array, Array]:
         structure = benchmark_structure(
             beam_length=p["beam_length"],
             column_length=p["column_length"],

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from mor.compile.ode import OdeSystem, ode
 from mor.data.ports import Parameter, Port
 from mor.dynamics.structure import LinearStructure
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 PARAMETERS = (
     Parameter("k_1", 70.0, "Nm/rad", 0.0),
@@ -49,7 +49,7 @@ OUTPUTS = (
 )
 
 
-def plate_strip_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
+def plate_strip_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
     """Right-hand side: ground acceleration in; rotations, axial displacement, end moments and axial force out."""
     L, EA, EI = p[2], p[3] * p[5], p[3] * p[6]
     line_mass = p[4] * p[5]
@@ -107,7 +107,7 @@ def plate_strip(p: ArrayLike | None = None) -> LinearStructure:
     )
 
 
-def plate_strip_energy(x: ArrayLike, p: ArrayLike | None = None) -> Floats:
+def plate_strip_energy(x: ArrayLike, p: ArrayLike | None = None) -> Array:
     """Return kinetic plus strain energy in J of the nonlinear strip for states x (..., 6)."""
     k1, k2, L, E, _, area, inertia, *_ = values = _values(p)
     x = np.asarray(x, float)
@@ -119,5 +119,5 @@ def plate_strip_energy(x: ArrayLike, p: ArrayLike | None = None) -> Floats:
     return np.asarray(kinetic + strain + springs)
 
 
-def _values(p: ArrayLike | None) -> Floats:
+def _values(p: ArrayLike | None) -> Array:
     return np.array([q.value for q in PARAMETERS]) if p is None else np.asarray(p, float)

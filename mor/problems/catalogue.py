@@ -31,7 +31,7 @@ from mor.problems.functions import sobol_g as sobol_g
 from mor.sampling.space import ParameterSpace
 from mor.substructures.base import Substructure
 from mor.substructures.differential import OdeSubstructure
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 
@@ -49,7 +49,7 @@ class DynamicProblem:
     dt: float
     space: ParameterSpace | None = None
     known: Mapping[str, float] = field(default_factory=dict)
-    exact: Callable[[Floats], Floats] | None = None
+    exact: Callable[[Array], Array] | None = None
 
     def simulate(self, parameters: Mapping[str, float] | None = None) -> Trajectory:
         """Run the substructure under the inputs."""
@@ -69,13 +69,13 @@ def rear_brake() -> ReferenceFunction:
 def _static_brake(side: str) -> ReferenceFunction:
     from mor.models.motorcycle import brake, brake_space, static_torque
 
-    def torque(X: Floats) -> Floats:
+    def torque(X: Array) -> Array:
         return static_torque(side, X[:, 0], X[:, 1])
 
     return ReferenceFunction(f"{side}_brake", brake_space(side), brake(side).outputs[0], torque)
 
 
-def _duffing_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
+def _duffing_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
     dx[0] = x[1]
     dx[1] = u[0] - p[2] * x[1] - (p[0] + p[1] * x[0] * x[0]) * x[0]
     y[0] = x[0]
@@ -104,8 +104,8 @@ def duffing(stiffness: float = 1.0, cubic: float = 4.0, start: float = 1.0) -> D
     frequency = np.sqrt(stiffness + cubic * start**2)
     modulus = cubic * start**2 / (2 * frequency**2)
 
-    def exact(t: Floats) -> Floats:
-        position: Floats = start * ellipj(frequency * np.asarray(t), modulus)[1]
+    def exact(t: Array) -> Array:
+        position: Array = start * ellipj(frequency * np.asarray(t), modulus)[1]
         return position
 
     space = ParameterSpace(

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from mor.data.dataset import Dataset
 from mor.data.ports import Port
 from mor.marginals import LogNormal, Marginal, Normal, Uniform
-from mor.reduced.base import Array
 from mor.sampling.designs import lhs
 from mor.sampling.space import ParameterSpace
+from rt_runtime.checks import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,14 +7,12 @@ with uniform inputs over the published ranges.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mor.data.ports import Port
 from mor.marginals import Uniform
 from mor.problems.functions import ReferenceFunction
 from mor.sampling.space import ParameterSpace
-
-Array = NDArray[np.float64]
+from rt_runtime.checks import Array
 
 
 def _uniform(**ends: tuple[float, float]) -> ParameterSpace:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mor.data.ports import Port, as_ports
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 from rt_runtime.files import reading, write_file
 from rt_runtime.summary import Summarised, Summary
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from mor.data.dataset import Dataset
 
-Array = NDArray[np.float64]
 Arrays = Mapping[str, NDArray[Any]]
 Header = Mapping[str, Any]
 

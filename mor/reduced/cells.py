@@ -10,18 +10,8 @@ from typing import ClassVar, Self
 import numpy as np
 
 from mor.data.ports import Port, check_name
-from mor.reduced.operators import (
-    BOUC_WEN,
-    POWER,
-    PRODUCT,
-    RELAXATION,
-    SIZE,
-    TRAIL,
-    Array,
-    Operator,
-    Primitive,
-    spaced_radii,
-)
+from mor.reduced.operators import BOUC_WEN, POWER, PRODUCT, RELAXATION, SIZE, TRAIL, Operator, Primitive, spaced_radii
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor.data.ports import Port, as_ports
-from mor.reduced.base import Array, Arrays, Header, ReducedModel, as_domain, frozen, header_ports
+from mor.reduced.base import Arrays, Header, ReducedModel, as_domain, frozen, header_ports
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 _CHUNK = 4096  # rows that pass through the layers together, so that they stay in the cache

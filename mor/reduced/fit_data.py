@@ -7,8 +7,8 @@ import warnings
 import numpy as np
 
 from mor.data.dataset import Dataset
-from mor.reduced.base import Array
 from mor.sampling.space import ParameterSpace
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 _TAIL = 1e-4  # an unbounded side of the domain ends at this quantile

@@ -10,19 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor.data.ports import Port
-from mor.reduced.operators import (
-    BOUC_WEN,
-    HIGHEST,
-    LOWEST,
-    NUMBERS,
-    PLAY,
-    RELAXATION,
-    REVERSALS,
-    STOP,
-    TRAIL,
-    Array,
-    Operator,
-)
+from mor.reduced.operators import BOUC_WEN, HIGHEST, LOWEST, NUMBERS, PLAY, RELAXATION, REVERSALS, STOP, TRAIL, Operator
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from mor.data.dataset import Dataset
 from mor.data.ports import Port
-from mor.reduced.base import Array, Arrays, Header, ReducedModel, frozen, rebuild
+from mor.reduced.base import Arrays, Header, ReducedModel, frozen, rebuild
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 _STEPS = 21  # from a closed gate to an open one, both edges included

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor.data.ports import Port, as_ports
-from mor.reduced.base import Array, Arrays, Header, ReducedModel, as_domain, frozen, header_ports
+from mor.reduced.base import Arrays, Header, ReducedModel, as_domain, frozen, header_ports
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 _NAMES = ("inner", "hidden", "bias", "hidden_bias", "readout", "direct", "offset")

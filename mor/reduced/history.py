@@ -17,9 +17,8 @@ from mor.reduced.front import Front
 from mor.reduced.gate import Gate
 from mor.reduced.memory import regressor_ports
 from mor.reduced.operators import Operator
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

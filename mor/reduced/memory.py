@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mor.data.ports import Port, as_ports
-from mor.reduced.base import Array, Arrays, Header, ReducedModel, frozen, header_ports, rebuild
+from mor.reduced.base import Arrays, Header, ReducedModel, frozen, header_ports, rebuild
 from mor.reduced.front import Front
 from mor.reduced.operators import Operator, operator_of
 from mor.reduced.recursion import runner
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 OUTSIDE = ("clip", "tangent", "trip")

@@ -26,12 +26,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mor.data.ports import Port, check_name
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
-Array = NDArray[np.float64]
 PLAY, STOP, HIGHEST, LOWEST, REVERSALS, POWER, SIZE, PRODUCT, BOUC_WEN, RELAXATION, TRAIL = range(11)
 SPACINGS = ("quantile", "even", "geometric")
 NUMBERS = 3  # of a primitive at most

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mor.data.dataset import Dataset
-from mor.reduced.base import Array
 from mor.reduced.history import MemorySpec, split_runs
 from mor.reduced.memory import MemoryModel
+from rt_runtime.checks import Array
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import comb, ndtr, ndtri
 
-from rt_runtime.checks import one_of
+from rt_runtime.checks import Array, one_of
 from rt_runtime.errors import ConfigError
 
-Array = npt.NDArray[np.float64]
 _EDGE = 1e-12
 
 

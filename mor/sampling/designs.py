@@ -9,18 +9,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mor.data.scatter import draw_scatter
 from mor.sampling.maximin import extend_ranks, spread_ranks
 from mor.sampling.space import ParameterSpace, open_unit
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 from rt_runtime.summary import Summarised, Summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,9 +29,9 @@ class Design(Summarised):
     """
 
     space: ParameterSpace
-    unit: FloatArray
+    unit: Array
     made: dict[str, Any]
-    points: FloatArray = field(init=False)
+    points: Array = field(init=False)
 
     def __post_init__(self) -> None:
         unit = np.array(self.unit, dtype=float)
@@ -172,7 +170,7 @@ def halton(
     return Design(space, _sequence(space, made, skip, n), made)
 
 
-def _sequence(space: ParameterSpace, made: Mapping[str, Any], start: int, n: int) -> FloatArray:
+def _sequence(space: ParameterSpace, made: Mapping[str, Any], start: int, n: int) -> Array:
     from scipy.stats import qmc
 
     if start < 0:

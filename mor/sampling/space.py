@@ -10,9 +10,9 @@ import numpy.typing as npt
 from mor.data.ports import Port, check_name
 from mor.marginals import Marginal, marginal_from
 from mor.sampling.copulas import Copula, copula_from
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
-FloatArray = npt.NDArray[np.float64]
 COPULA = "(copula)"  # its key beside the parameters in files; no name of a parameter has brackets
 
 
@@ -81,11 +81,11 @@ class ParameterSpace(Mapping[str, Marginal]):
         return len(self._marginals)
 
     @property
-    def mean(self) -> FloatArray:
+    def mean(self) -> Array:
         """Means in column order."""
         return np.array([m.mean for m in self.marginals])
 
-    def from_unit(self, U: npt.ArrayLike, *, order: Sequence[int] | None = None) -> FloatArray:
+    def from_unit(self, U: npt.ArrayLike, *, order: Sequence[int] | None = None) -> Array:
         """Map points of the unit cube (n, dimension) to physical points by the quantile functions.
 
         order: with a copula, the order in which the inverse Rosenblatt map takes the parameters.
@@ -95,18 +95,18 @@ class ParameterSpace(Mapping[str, Marginal]):
             U = self.copula.dependent(U, order)
         return np.column_stack([m.ppf(U[:, i]) for i, m in enumerate(self.marginals)])
 
-    def to_unit(self, X: npt.ArrayLike, *, order: Sequence[int] | None = None) -> FloatArray:
+    def to_unit(self, X: npt.ArrayLike, *, order: Sequence[int] | None = None) -> Array:
         """Map physical points (n, dimension) to the unit cube by the distribution functions; inverse of `from_unit`."""
         X = self._columns(X, "X of to_unit")
         U = np.column_stack([m.cdf(X[:, i]) for i, m in enumerate(self.marginals)])
         return U if self.copula is None else self.copula.independent(U, order)
 
-    def to_standard(self, X: npt.ArrayLike) -> FloatArray:
+    def to_standard(self, X: npt.ArrayLike) -> Array:
         """Map physical points (n, dimension) to the standard variables of the marginals' polynomial families."""
         X = self._columns(X, "X of to_standard")
         return np.column_stack([m.to_standard(X[:, i]) for i, m in enumerate(self.marginals)])
 
-    def sample(self, n: int, *, seed: int) -> FloatArray:
+    def sample(self, n: int, *, seed: int) -> Array:
         """Draw n independent points, shape (n, dimension)."""
         return self.from_unit(open_unit(np.random.default_rng(seed).random((n, self.dimension))))
 
@@ -141,7 +141,7 @@ class ParameterSpace(Mapping[str, Marginal]):
             raise ConfigError.from_problems("ParameterSpace", problems)
         return cls(marginals, copula=copula)
 
-    def _columns(self, values: npt.ArrayLike, what: str) -> FloatArray:
+    def _columns(self, values: npt.ArrayLike, what: str) -> Array:
         array = np.asarray(values, dtype=float)
         if array.ndim != 2 or array.shape[1] != self.dimension:
             raise ConfigError(
@@ -150,7 +150,7 @@ class ParameterSpace(Mapping[str, Marginal]):
         return array
 
 
-def open_unit(U: FloatArray) -> FloatArray:
+def open_unit(U: Array) -> Array:
     """Move the value 0 off the closed end of [0, 1), where an unbounded quantile function is infinite."""
     return np.maximum(U, 2.0**-54)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Self
 
 import numpy as np
@@ -21,8 +20,9 @@ from mor.sources.opensees_process import OpenSeesProcess, SolverFailure
 from mor.substructures.base import Inputs, InputTiming, ParameterSpec, Substructure, input_rows
 from rt_runtime import PythonBlock
 from rt_runtime._core import Block
-from rt_runtime.checks import Floats, finite_array, positive, whole
+from rt_runtime.checks import Array, finite_array, positive, whole
 from rt_runtime.errors import ConfigError
+from rt_runtime.versions import version_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,12 +108,12 @@ class OpenSeesSubstructure(Substructure):
             counts,
         )
 
-    def _whole(self, rows: Floats, dt: float, values: dict[str, float], every: int) -> tuple[Floats, dict[str, float]]:
+    def _whole(self, rows: Array, dt: float, values: dict[str, float], every: int) -> tuple[Array, dict[str, float]]:
         with self.process(values) as process:
             outputs, counts = process.ask("run", rows, dt, every)
         return outputs, counts
 
-    def _simulate(self, rows: Floats, dt: float, values: dict[str, float], hold: str, every: int) -> Floats:
+    def _simulate(self, rows: Array, dt: float, values: dict[str, float], hold: str, every: int) -> Array:
         return self._whole(rows, dt, values, every)[0]
 
     def stepper(self, *, dt: float, parameters: Mapping[str, float] | None = None) -> OpenSeesStepper:
@@ -125,7 +125,7 @@ class OpenSeesSubstructure(Substructure):
         need_opensees(f"OpenSees {self.of}")
         running: list[OpenSeesStepper] = []
 
-        def step(t: float, u: Floats) -> list[float]:
+        def step(t: float, u: Array) -> list[float]:
             if t == 0.0 or not running:
                 while running:
                     running.pop().close()
@@ -140,7 +140,12 @@ class OpenSeesSubstructure(Substructure):
 
     def _description(self) -> dict[str, Any]:
         ports = [{type(port).__name__: asdict(port)} for port in (*self._in, *self._out)]
-        return {"build": code_hash(self._build), "ports": ports, "solver": asdict(self.solver), "opensees": _version()}
+        return {
+            "build": code_hash(self._build),
+            "ports": ports,
+            "solver": asdict(self.solver),
+            "opensees": version_of("openseespy"),
+        }
 
 
 class OpenSeesStepper:
@@ -160,10 +165,10 @@ class OpenSeesStepper:
         self._of, self._n, self._dt = part.of, len(part.inputs), dt
         self._process = part.process(parameters)
         self._started = False
-        self._trial: Floats | None = None
+        self._trial: Array | None = None
         self.time = 0.0
 
-    def advance(self, u: ArrayLike) -> Floats:
+    def advance(self, u: ArrayLike) -> Array:
         """Go on by one tick to the inputs `u`; return the outputs."""
         self._trial = None
         row = self._row(u)
@@ -173,14 +178,14 @@ class OpenSeesStepper:
         self.time += self._dt
         return np.asarray(self._process.ask("advance", row, self._dt))
 
-    def step(self, u: ArrayLike) -> Floats:
+    def step(self, u: ArrayLike) -> Array:
         """Return the outputs that a step to the inputs `u` would give; the state stays."""
         if not self._started:
             self.advance(np.zeros(self._n))
         self._trial = self._row(u)
         return np.asarray(self._process.ask("trial", self._trial, self._dt))
 
-    def commit(self) -> Floats:
+    def commit(self) -> Array:
         """Make the last trial step for good and return its outputs."""
         if self._trial is None:
             raise ConfigError(f"commit of {self._of} needs a step before it; call step(u) first.")
@@ -204,7 +209,7 @@ class OpenSeesStepper:
         """End the process."""
         self._process.close()
 
-    def _row(self, u: ArrayLike) -> Floats:
+    def _row(self, u: ArrayLike) -> Array:
         return finite_array(np.atleast_1d(np.asarray(u, float)), "u", self._of, (self._n,))
 
     def __enter__(self) -> Self:
@@ -216,13 +221,6 @@ class OpenSeesStepper:
 
 def _units(ports: Mapping[str, OpenSeesInput] | Mapping[str, OpenSeesOutput]) -> tuple[Port, ...]:
     return tuple(Port(name, port.unit) for name, port in ports.items())
-
-
-def _version() -> str:
-    try:
-        return version("openseespy")
-    except PackageNotFoundError:
-        return "not installed"
 
 
 __all__ = ["OpenSeesStepper", "OpenSeesSubstructure", "SolverFailure", "SourceRun"]

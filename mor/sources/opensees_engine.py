@@ -18,7 +18,7 @@ from mor.sources.opensees_ports import (
     OpenSeesInput,
     OpenSeesOutput,
 )
-from rt_runtime.checks import Floats, one_of, positive, whole
+from rt_runtime.checks import Array, one_of, positive, whole
 from rt_runtime.errors import ConfigError
 
 Build = Callable[[Any, Mapping[str, float]], None]
@@ -97,7 +97,7 @@ class Engine:
             for port in self._inputs
             if isinstance(port, GroundAcceleration)
         }
-        self._u: Floats = np.zeros(len(self._inputs))
+        self._u: Array = np.zeros(len(self._inputs))
         self._loaded = False
         self.counts = Counts()
         self._set_up()
@@ -125,14 +125,14 @@ class Engine:
         self._ops.test("NormDispIncr", self._solver.tolerance * looser, self._solver.iterations)
         self._ops.algorithm(*name)
 
-    def start(self, u: Floats) -> Floats:
+    def start(self, u: Array) -> Array:
         """Take the inputs at time zero and return the outputs; a static model goes there in steps."""
         if self._solver.analysis == "static" and u.any():
             return self.advance(u, 0.0)
         self._u = np.array(u)
         return self.read()
 
-    def advance(self, u: Floats, dt: float) -> Floats:
+    def advance(self, u: Array, dt: float) -> Array:
         """Go on by `dt` seconds to the inputs `u`, commit, and return the outputs."""
         done, part = 0.0, 1.0 / self._pieces(u)
         smallest = part * 0.5**self._solver.halvings
@@ -152,7 +152,7 @@ class Engine:
         self.counts.steps += 1
         return self.read()
 
-    def _pieces(self, u: Floats) -> int:
+    def _pieces(self, u: Array) -> int:
         ways = [
             abs(new - old) / port.largest
             for port, new, old in zip(self._inputs, u, self._u, strict=True)
@@ -160,7 +160,7 @@ class Engine:
         ]
         return max(1, math.ceil(max(ways, default=0.0)))
 
-    def _solve(self, u: Floats, dt: float, *, last: bool) -> bool:
+    def _solve(self, u: Array, dt: float, *, last: bool) -> bool:
         """Try to reach equilibrium under the inputs `u`; OpenSees goes back to the last commit where it fails."""
         self._load(u)
         step = (1,) if self._solver.analysis == "static" else (1, dt)
@@ -177,7 +177,7 @@ class Engine:
                 return True
         return False
 
-    def _load(self, u: Floats) -> None:
+    def _load(self, u: Array) -> None:
         ops = self._ops
         if self._loaded:
             ops.remove("loadPattern", _LIVE)
@@ -197,7 +197,7 @@ class Engine:
         forces[dof - 1] = value
         return forces
 
-    def read(self) -> Floats:
+    def read(self) -> Array:
         """Return the outputs of the committed state."""
         ops = self._ops
         if self._solver.analysis == "static":

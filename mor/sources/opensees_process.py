@@ -24,7 +24,7 @@ from mor.campaign.child import die_with
 from mor.campaign.lock import release_in_child
 from mor.sources.opensees_engine import Engine, NotConverged
 from mor.sources.opensees_library import load_opensees
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 _KEPT = 4000  # characters of its messages that are kept
@@ -162,7 +162,7 @@ def _serve(make: Callable[[Any], Engine], pipe: Connection, timeout: float) -> N
             _reply(pipe, partial(_timed, timeout, getattr(built[0], what), *arguments))
 
 
-def _run(engine: Engine, timeout: float, rows: Floats, dt: float, every: int) -> tuple[Floats, dict[str, float]]:
+def _run(engine: Engine, timeout: float, rows: Array, dt: float, every: int) -> tuple[Array, dict[str, float]]:
     """Run a whole history; the time limit holds for each step of it."""
     kept = [_timed(timeout, engine.start, rows[0])]
     for i, row in enumerate(rows[1:], 1):
@@ -172,7 +172,7 @@ def _run(engine: Engine, timeout: float, rows: Floats, dt: float, every: int) ->
     return np.array(kept), engine.counts.numbers()
 
 
-def _in_a_fork(engine: Engine, pipe: Connection, timeout: float, u: Floats, dt: float) -> None:
+def _in_a_fork(engine: Engine, pipe: Connection, timeout: float, u: Array, dt: float) -> None:
     """Make a step in a copy of this process and discard the copy: OpenSees cannot take a committed step back."""
     pid = os.fork()
     if pid == 0:

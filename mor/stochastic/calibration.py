@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mor.data.trajectory import Trajectory
-from mor.reduced.base import Array
 from mor.sampling.space import ParameterSpace, text_table
 from mor.stochastic.records import MeasuredRecord, as_record, record_of
-from rt_runtime.checks import whole
+from rt_runtime.checks import Array, whole
 from rt_runtime.errors import ConfigError, MissingExtra
 
 LARGEST_R_HAT = 1.1

@@ -15,7 +15,6 @@ import numpy as np
 
 from mor.campaign.model import Evaluable
 from mor.data.dataset import Dataset
-from mor.reduced.base import Array
 from mor.reduced.lambda_model.emulator import StochasticEmulator
 from mor.reduced.lambda_model.fit import refit_glam
 from mor.reduced.lambda_model.fit_latent import refit_spce
@@ -25,7 +24,7 @@ from mor.sampling.space import ParameterSpace
 from mor.uncertainty.evaluation import as_rows
 from mor.uncertainty.indices import Estimate, Indices
 from mor.uncertainty.sobol import independent, sobol
-from rt_runtime.checks import whole
+from rt_runtime.checks import Array, whole
 from rt_runtime.errors import ConfigError
 
 LEVELS = (0.05, 0.5, 0.95)

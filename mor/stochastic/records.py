@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from mor.campaign.model import Evaluable
 from mor.data.trajectory import Trajectory
-from mor.reduced.base import Array
 from mor.sampling.space import ParameterSpace
 from mor.uncertainty.evaluation import as_rows
-from rt_runtime.checks import positive
+from rt_runtime.checks import Array, positive
 from rt_runtime.errors import ConfigError
 
 _OF = "calibrate"

@@ -21,7 +21,7 @@ from mor.data.ports import Parameter, Port, as_ports, check_name
 from mor.data.trajectory import Trajectory
 from rt_runtime import Loop, Table
 from rt_runtime._core import Block
-from rt_runtime.checks import Floats, finite_array, one_of, positive, whole
+from rt_runtime.checks import Array, finite_array, one_of, positive, whole
 from rt_runtime.errors import ConfigError
 
 PortSpec = Mapping[str, str] | Sequence[Port | str]
@@ -137,7 +137,7 @@ class Substructure(ABC):
         kept = [i for i, port in enumerate(self.inputs) if port in own]
         return Trajectory(time, np.column_stack([rows[::every, kept], outputs]), (*own, *self.outputs))
 
-    def _simulate(self, rows: Floats, dt: float, values: dict[str, float], hold: str, every: int) -> Floats:
+    def _simulate(self, rows: Array, dt: float, values: dict[str, float], hold: str, every: int) -> Array:
         one_of(hold, "hold", self.of, ("zoh", "foh"))
         block = self._block(dt, values, InputTiming("start" if hold == "foh" and self._ramps() else "end", hold))
         loop = Loop(1.0 / dt)
@@ -157,7 +157,7 @@ class Substructure(ABC):
         """Whether nothing tells how long a step may be before the inputs are known."""
         return False
 
-    def check_inputs(self, rows: Floats, *, dt: float, parameters: Mapping[str, float] | None = None) -> None:
+    def check_inputs(self, rows: Array, *, dt: float, parameters: Mapping[str, float] | None = None) -> None:
         """Refuse a step `dt` that is too long for these inputs (n, n_inputs), where nothing else tells."""
         return
 
@@ -261,7 +261,7 @@ def _names(ports: Sequence[Port]) -> str:
     return ", ".join(f"{p.name} [{p.unit}]" if p.unit else p.name for p in ports) or "-"
 
 
-def input_rows(u: Inputs, ports: tuple[Port, ...], dt: float, of: str) -> Floats:
+def input_rows(u: Inputs, ports: tuple[Port, ...], dt: float, of: str) -> Array:
     """Return the histories of all `ports` as (n, n_ports); see Substructure.simulate for what `u` may be."""
     names = [port.name for port in ports]
     if isinstance(u, Trajectory):

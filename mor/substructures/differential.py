@@ -28,7 +28,7 @@ from mor.substructures.step_halving import (
 )
 from rt_runtime import AdamsBashforth, Ode, Rosenbrock
 from rt_runtime._core import Block
-from rt_runtime.checks import Floats, finite_array, one_of, positive, whole
+from rt_runtime.checks import Array, finite_array, one_of, positive, whole
 from rt_runtime.errors import ConfigError
 
 METHODS = ("rk4", "ab2", "rosenbrock")
@@ -101,14 +101,14 @@ class OdeSubstructure(Substructure):
         twin.substeps = whole(substeps, "substeps", self.of, 1)
         return twin
 
-    def initial(self, parameters: Mapping[str, float] | None = None) -> Floats:
+    def initial(self, parameters: Mapping[str, float] | None = None) -> Array:
         """Return the initial state for the named parameters."""
         if self._initial is None:
             return self.system.initial
         start = self._initial(self.parameter_values(parameters))
         return finite_array(start, "initial", self.of, (len(self.system.states),))
 
-    def jacobian(self, x: ArrayLike, u: ArrayLike, parameters: Mapping[str, float] | None = None) -> Floats:
+    def jacobian(self, x: ArrayLike, u: ArrayLike, parameters: Mapping[str, float] | None = None) -> Array:
         """Return df/dx (n, n) at a point by central differences; its eigenvalues tell how stiff the model is there."""
         values = np.array(list(self.parameter_values(parameters).values()))
         x0, u0 = np.asarray(x, float), np.asarray(u, float)
@@ -177,17 +177,17 @@ class OdeSubstructure(Substructure):
 
         return Trial(make, n)
 
-    def check_inputs(self, rows: Floats, *, dt: float, parameters: Mapping[str, float] | None = None) -> None:
+    def check_inputs(self, rows: Array, *, dt: float, parameters: Mapping[str, float] | None = None) -> None:
         """Refuse a step that must be halved where the inputs are largest, if the linearisation says nothing."""
         if self.step_is_unknown:
             values = self.parameter_values(parameters)
             self._check_halving(dt, values, excerpts(rows), "where its inputs are largest")
 
-    def _simulate(self, rows: Floats, dt: float, values: dict[str, float], hold: str, every: int) -> Floats:
+    def _simulate(self, rows: Array, dt: float, values: dict[str, float], hold: str, every: int) -> Array:
         self.check_inputs(rows, dt=dt, parameters=values)
         return super()._simulate(rows, dt, values, hold, every)
 
-    def _check_halving(self, dt: float, values: dict[str, float], inputs: Sequence[Floats], where: str) -> None:
+    def _check_halving(self, dt: float, values: dict[str, float], inputs: Sequence[Array], where: str) -> None:
         """Refuse a step that must be halved to get the states right; say how many sub-steps would do."""
         trial = self._trial(values)
         error, state = halving_error(trial, inputs, dt, self.substeps)
@@ -240,11 +240,11 @@ class OdeSubstructure(Substructure):
         fresh = [i for i, port in enumerate(self.inputs) if port.name in reading.fresh]
         return AdamsBashforth(system.address, fresh=fresh, **common)
 
-    def _numbers(self, values: Iterable[float]) -> Floats:
+    def _numbers(self, values: Iterable[float]) -> Array:
         """What the C functions read as p: parameters in order and what the system derives from them."""
         return self.system.numbers(list(values))
 
-    def _state_sizes(self) -> Floats:
+    def _state_sizes(self) -> Array:
         largest = np.abs(np.array([self.system.initial, *[x for x, _ in self.points]])).max(axis=0)
         return np.array(
             [
@@ -253,7 +253,7 @@ class OdeSubstructure(Substructure):
             ]
         )
 
-    def _evaluate(self, x: Floats, u: Floats, p: Floats) -> tuple[Floats, Floats]:
+    def _evaluate(self, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
         """Call the C function at t = 0 with the parameters p; return (dx/dt, y)."""
         dx, y = np.zeros(len(x)), np.zeros(len(self.outputs))
         arrays = [np.ascontiguousarray(a) for a in (x, u, self._numbers(p))] + [dx, y]
@@ -302,5 +302,5 @@ class OdeSubstructure(Substructure):
         return {"source": source, "initial": self.initial().tolist()} | method
 
 
-def _holds(trial: Trial, inputs: Sequence[Floats], dt: float, substeps: int) -> bool:
+def _holds(trial: Trial, inputs: Sequence[Array], dt: float, substeps: int) -> bool:
     return halving_error(trial, inputs, dt, substeps)[0] <= TOLERANCE

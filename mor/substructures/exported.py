@@ -11,7 +11,7 @@ from mor.reduced.ffnn import Ffnn
 from mor.reduced.memory import MemoryModel, regressor_ports
 from mor.substructures.linear import LinearSubstructure
 from rt_runtime.blocks.discretise import zero_order_hold
-from rt_runtime.checks import Floats, positive
+from rt_runtime.checks import Array, positive
 from rt_runtime.errors import ConfigError
 
 
@@ -61,7 +61,7 @@ def linear_model(
     )
 
 
-def _largest(A: Floats, B: Floats, C: Floats, D: Floats, reach: Floats, steps: int) -> tuple[Floats, Floats]:
+def _largest(A: Array, B: Array, C: Array, D: Array, reach: Array, steps: int) -> tuple[Array, Array]:
     """Return max |x| and |y| for |u_j| <= reach_j: sums over k and j of |A^k B|_ij reach_j and of |C A^k B|, |D|."""
     x, start = B * reach, np.abs(B * reach).max() + 1e-300
     states, outputs = np.zeros(len(A)), np.abs(D * reach).sum(axis=1)

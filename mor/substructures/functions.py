@@ -14,7 +14,7 @@ from mor.compile.dry_run import dry_run
 from mor.substructures.base import InputTiming, ParameterSpec, PortSpec, Substructure
 from rt_runtime import Ode
 from rt_runtime._core import Block
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 
@@ -34,7 +34,7 @@ class StaticSubstructure(Substructure):
     def __init__(
         self,
         name: str,
-        function: Callable[[Floats, Floats, Floats], None],
+        function: Callable[[Array, Array, Array], None],
         *,
         inputs: PortSpec,
         outputs: PortSpec,
@@ -50,7 +50,7 @@ class StaticSubstructure(Substructure):
     def _compile(self) -> None:
         checked, self._pointer, computed_at = compile_static(self._function, self.of, self._names)
 
-        def map_(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
+        def map_(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
             checked(u, p, y)
 
         dry_run(map_, self.of, ((), self.inputs, self.outputs), np.zeros(0), self.parameters, np.array, computed_at)
@@ -98,7 +98,7 @@ class ExternalSubstructure(Substructure):
     def __init__(
         self,
         name: str,
-        function: Callable[[Floats, float, Mapping[str, float]], ArrayLike],
+        function: Callable[[Array, float, Mapping[str, float]], ArrayLike],
         *,
         inputs: PortSpec,
         outputs: PortSpec,
@@ -114,7 +114,7 @@ class ExternalSubstructure(Substructure):
             f"External {self.of} must be used for sampling only; fit a reduced model to it and put that into the loop."
         )
 
-    def _simulate(self, rows: Floats, dt: float, values: dict[str, float], hold: str, every: int) -> Floats:
+    def _simulate(self, rows: Array, dt: float, values: dict[str, float], hold: str, every: int) -> Array:
         outputs = np.asarray(self._function(rows, dt, values), dtype=float)
         outputs = outputs[:, None] if outputs.ndim == 1 else outputs
         if outputs.shape != (len(rows), len(self.outputs)):

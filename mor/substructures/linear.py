@@ -13,7 +13,7 @@ from mor.dynamics.structure import LinearStructure
 from mor.substructures.base import InputTiming, ParameterSpec, PortSpec, Substructure, check_step
 from rt_runtime import StateSpace
 from rt_runtime._core import Block
-from rt_runtime.checks import Floats, finite_array, one_of, whole
+from rt_runtime.checks import Array, finite_array, one_of, whole
 
 Matrices = tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]
 
@@ -100,7 +100,7 @@ class LinearSubstructure(Substructure):
             substeps=substeps,
         )
 
-    def matrices(self, parameters: Mapping[str, float] | None = None) -> tuple[Floats, Floats, Floats, Floats]:
+    def matrices(self, parameters: Mapping[str, float] | None = None) -> tuple[Array, Array, Array, Array]:
         """Return A, B, C, D for the named parameters."""
         A, B, C, D = self._make(self.parameter_values(parameters))
         a = finite_array(np.atleast_2d(np.asarray(A, float)), "A", self.of, (None, None))

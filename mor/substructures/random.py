@@ -15,7 +15,7 @@ from mor.substructures.base import InputTiming, Substructure
 from mor.substructures.functions import StaticSubstructure
 from rt_runtime import PythonBlock
 from rt_runtime._core import Block
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 SMALLEST = 1e-9  # levels are kept this far from 0 and 1
@@ -47,7 +47,7 @@ class RandomSubstructure(Substructure):
         self._declare(name, model.inputs, model.outputs, levels)
         self.model = model
 
-    def _response(self, rows: Floats, values: dict[str, float]) -> Floats:
+    def _response(self, rows: Array, values: dict[str, float]) -> Array:
         U = np.broadcast_to(np.array(list(values.values())), (len(rows), len(self.outputs)))
         return self.model._from_uniform(np.ascontiguousarray(rows, dtype=float), np.ascontiguousarray(U))
 
@@ -58,7 +58,7 @@ class RandomSubstructure(Substructure):
             n_out=len(self.outputs),
         )
 
-    def _simulate(self, rows: Floats, dt: float, values: dict[str, float], hold: str, every: int) -> Floats:
+    def _simulate(self, rows: Array, dt: float, values: dict[str, float], hold: str, every: int) -> Array:
         return self._response(rows[::every], values)
 
     def _ramps(self) -> bool:
@@ -70,7 +70,7 @@ class RandomSubstructure(Substructure):
         return {"header": self.model.header(), "arrays": hashes}
 
 
-def _quantile(u: Floats, p: Floats, y: Floats) -> None:
+def _quantile(u: Array, p: Array, y: Array) -> None:
     left, right = log(p[0]), log(1.0 - p[0])
     a, b = left, right
     if u[2] != 0.0:

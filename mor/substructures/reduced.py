@@ -12,7 +12,7 @@ from mor.reduced.base import ReducedModel
 from mor.substructures.base import InputTiming, Substructure
 from rt_runtime import LoadedBundle, PythonBlock
 from rt_runtime._core import Block
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 
@@ -46,14 +46,14 @@ class ReducedSubstructure(Substructure):
         check_step(self.of, dt, model.dt)
         first, state = model.start(), model.start()
 
-        def step(t: float, u: Floats) -> list[float]:
+        def step(t: float, u: Array) -> list[float]:
             y, after = model.advance(u, (first if t == 0.0 else state)[None, :])
             state[:] = after[0]
             return [float(value) for value in y[0]]
 
         return PythonBlock(step, n_in=len(self.inputs), n_out=len(self.outputs))
 
-    def _simulate(self, rows: Floats, dt: float, values: dict[str, float], hold: str, every: int) -> Floats:
+    def _simulate(self, rows: Array, dt: float, values: dict[str, float], hold: str, every: int) -> Array:
         check_step(self.of, dt, self.model.dt)
         return self.model.rollout(rows)[::every]
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rt_runtime._core import Block
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 TOLERANCE = 0.1
 """How much of a state's range may change when the step is halved."""
@@ -28,7 +28,7 @@ class Trial(NamedTuple):
     block: Callable[[float, int], Block]
     n: int
 
-    def states(self, dt: float, substeps: int, rows: Floats) -> Floats:
+    def states(self, dt: float, substeps: int, rows: Array) -> Array:
         """Return the states at each tick of a run with these inputs."""
         block = self.block(dt, substeps)
         return np.array([np.array(block.step(0.0, row)) for row in rows])[:, : self.n]
@@ -44,7 +44,7 @@ class StepLimit(NamedTuple):
         return f"{self.step:.4g} s: {self.found}"
 
 
-def halving_error(trial: Trial, inputs: Sequence[Floats], dt: float, substeps: int = 1) -> tuple[float, int]:
+def halving_error(trial: Trial, inputs: Sequence[Array], dt: float, substeps: int = 1) -> tuple[float, int]:
     """Return by how much halving the step changes a state, as a share of its range, and which state.
 
     Parameters
@@ -67,7 +67,7 @@ def halving_error(trial: Trial, inputs: Sequence[Floats], dt: float, substeps: i
     return float(share[worst]), worst
 
 
-def largest_step_by_halving(trial: Trial, inputs: Sequence[Floats]) -> float:
+def largest_step_by_halving(trial: Trial, inputs: Sequence[Array]) -> float:
     """Return the largest step, up to 1 s, with which halving it changes no state by a tenth; inf when 1 s does."""
 
     def holds(step: float) -> bool:
@@ -87,7 +87,7 @@ def largest_step_by_halving(trial: Trial, inputs: Sequence[Floats]) -> float:
     return float(good)
 
 
-def corner_runs(lower: Floats, upper: Floats) -> list[Floats]:
+def corner_runs(lower: Array, upper: Array) -> list[Array]:
     """Return runs that hold the corners of a range of inputs, at most 16 of them, one after the other as well."""
     m = len(lower)
     corners = (
@@ -100,7 +100,7 @@ def corner_runs(lower: Floats, upper: Floats) -> list[Floats]:
     return [*held, reversed_] if m else [np.zeros((TICKS, 0))]
 
 
-def excerpts(rows: Floats) -> list[Floats]:
+def excerpts(rows: Array) -> list[Array]:
     """Return the parts of input histories around the largest size of each input."""
     found = []
     for column in np.abs(rows).T:

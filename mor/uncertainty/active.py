@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mor.campaign.model import Evaluable
 from mor.campaign.run import run_design
@@ -27,11 +26,10 @@ from mor.reduced.kriging.model import Kriging
 from mor.sampling.designs import Design, lhs, sobol
 from mor.sampling.space import ParameterSpace
 from mor.uncertainty.evaluation import as_rows
-from rt_runtime.checks import positive, whole
+from rt_runtime.checks import Array, positive, whole
 from rt_runtime.errors import ConfigError
 from rt_runtime.files import write_file
 
-Array = NDArray[np.float64]
 _CANDIDATES = 512
 
 

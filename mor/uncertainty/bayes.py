@@ -10,10 +10,9 @@ import numpy.typing as npt
 
 from mor.marginals import LAWS, LogNormal, Marginal, Normal, Tabulated
 from mor.sampling.space import text_table
-from rt_runtime.checks import one_of, whole
+from rt_runtime.checks import Array, one_of, whole
 from rt_runtime.errors import ConfigError
 
-Array = npt.NDArray[np.float64]
 _GRID = {1: 1001, 2: 81}
 _POINTS = 1201
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mor.data.dataset import Dataset
 from mor.reduced.base import ReducedModel
@@ -16,10 +15,9 @@ from mor.reduced.kriging.fit import fit_kriging
 from mor.reduced.kriging.pck import fit_pck
 from mor.reduced.pce.fit import fit_pce
 from mor.sampling.space import ParameterSpace, text_table
-from rt_runtime.checks import whole
+from rt_runtime.checks import Array, whole
 from rt_runtime.errors import ConfigError
 
-Array = NDArray[np.float64]
 Fit = Callable[[Dataset, ParameterSpace], ReducedModel]
 FITS: dict[str, Fit] = {"pce": fit_pce, "kriging": fit_kriging, "pck": fit_pck}
 

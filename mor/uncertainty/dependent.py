@@ -17,15 +17,13 @@ from itertools import combinations
 from math import factorial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mor.sampling.space import ParameterSpace, open_unit
 from mor.uncertainty.evaluation import Rows, as_rows
 from mor.uncertainty.indices import Estimate, Indices, output_names
-from rt_runtime.checks import whole
+from rt_runtime.checks import Array, whole
 from rt_runtime.errors import ConfigError
 
-Array = NDArray[np.float64]
 _MOST = 10
 
 

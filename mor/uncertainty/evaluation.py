@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mor.campaign.model import Evaluable
 from mor.reduced.base import ReducedModel
 from mor.sampling.space import ParameterSpace
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
-Array = NDArray[np.float64]
 Rows = Callable[[Array], Array]
 
 

@@ -14,10 +14,8 @@ from scipy.special import digamma
 from mor.marginals import Beta, Exponential, Gamma, Gumbel, LogNormal, Marginal, Normal, Uniform, Weibull
 from mor.sampling.copulas import GaussianCopula, fit_copula
 from mor.sampling.space import ParameterSpace, text_table
-from rt_runtime.checks import one_of
+from rt_runtime.checks import Array, one_of
 from rt_runtime.errors import ConfigError
-
-Array = npt.NDArray[np.float64]
 
 
 def _normal(x: Array, unit: str) -> Marginal:

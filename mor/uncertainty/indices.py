@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mor.data.ports import Port
 from mor.sampling.space import text_table
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mor.marginals import Beta, Exponential, LogNormal, Marginal, Normal, Tabulated, TruncatedNormal, Uniform
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
-Array = NDArray[np.float64]
 _POINTS = 4001
 
 

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mor.marginals import Marginal
 from mor.uncertainty.indices import Indices
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 from rt_runtime.files import write_file
-
-Array = NDArray[np.float64]
 
 
 def _figure(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, Any]:

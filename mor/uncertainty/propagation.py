@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from mor.sampling.space import ParameterSpace, open_unit, text_table
 from mor.uncertainty.evaluation import Rows, as_rows
 from mor.uncertainty.indices import Estimate, output_names
-from rt_runtime.checks import one_of, whole
+from rt_runtime.checks import Array, one_of, whole
 from rt_runtime.errors import ConfigError
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,16 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mor.data.dataset import Dataset
 from mor.sampling.space import ParameterSpace, text_table
 from mor.uncertainty.evaluation import as_rows
 from mor.uncertainty.indices import Estimate, output_names
-from rt_runtime.checks import whole
+from rt_runtime.checks import Array, whole
 from rt_runtime.errors import ConfigError
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,6 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mor.data.dataset import Dataset
 from mor.reduced.kriging.model import Kriging
@@ -28,10 +27,8 @@ from mor.reduced.pce.model import Pce
 from mor.sampling.space import ParameterSpace, open_unit
 from mor.uncertainty.evaluation import Rows, as_rows
 from mor.uncertainty.indices import Estimate, Indices, output_names
-from rt_runtime.checks import whole
+from rt_runtime.checks import Array, whole
 from rt_runtime.errors import ConfigError
-
-Array = NDArray[np.float64]
 
 
 def sobol(

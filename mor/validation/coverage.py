@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 
-from rt_runtime.checks import Floats, finite_array, positive
+from rt_runtime.checks import Array, finite_array, positive
 from rt_runtime.errors import ConfigError
 
 
-def turning_points(x: ArrayLike, *, smallest: float = 0.0) -> Floats:
+def turning_points(x: ArrayLike, *, smallest: float = 0.0) -> Array:
     """Return the first value, every reversal after a way of more than `smallest`, and the last value."""
     values = finite_array(x, "x", "turning_points", (None,))
     if values.size < 2:
@@ -36,7 +36,7 @@ def turning_points(x: ArrayLike, *, smallest: float = 0.0) -> Floats:
     return np.array([*points, extreme])
 
 
-def half_cycles(x: ArrayLike, *, smallest: float = 0.0) -> Floats:
+def half_cycles(x: ArrayLike, *, smallest: float = 0.0) -> Array:
     """Return one row a half cycle: start, end, largest absolute value so far."""
     points = turning_points(x, smallest=smallest)
     return np.column_stack([points[:-1], points[1:], np.maximum.accumulate(np.abs(points))[1:]])
@@ -55,12 +55,12 @@ class Coverage:
     inside: float
     beyond: float
     tolerance: float
-    trained: Floats
-    tested: Floats
-    distance: Floats
+    trained: Array
+    tested: Array
+    distance: Array
 
     @property
-    def outside(self) -> Floats:
+    def outside(self) -> Array:
         """The half cycles of the record that no trained one is close to, farthest first."""
         far = np.flatnonzero(self.distance > self.tolerance)
         return self.tested[far[np.argsort(-self.distance[far])]]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mor.reduced.base import Array, ReducedModel
-from rt_runtime.checks import whole
+from mor.reduced.base import ReducedModel
+from rt_runtime.checks import Array, whole
 from rt_runtime.errors import ConfigError
 
 

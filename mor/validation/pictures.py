@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mor.data.dataset import Dataset
-from mor.reduced.base import Array, ReducedModel
+from mor.reduced.base import ReducedModel
 from mor.reduced.history import split_runs
 from mor.validation.validate import nrmse
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 if TYPE_CHECKING:

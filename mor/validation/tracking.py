@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 
@@ -34,7 +34,7 @@ class BenchmarkIndices:
     J8: float
     J9: float
 
-    def as_array(self) -> Floats:
+    def as_array(self) -> Array:
         """Return the nine numbers as an array."""
         return np.array(list(asdict(self).values()))
 
@@ -121,7 +121,7 @@ def benchmark_indices(
     )
 
 
-def _pair(measured: ArrayLike, target: ArrayLike, rate: float) -> tuple[Floats, Floats]:
+def _pair(measured: ArrayLike, target: ArrayLike, rate: float) -> tuple[Array, Array]:
     y, r = np.asarray(measured, float), np.asarray(target, float)
     problems = []
     if y.ndim != 1 or y.shape != r.shape or y.size < 3:
@@ -140,13 +140,13 @@ def _pair(measured: ArrayLike, target: ArrayLike, rate: float) -> tuple[Floats, 
     return y, r
 
 
-def _rms(error: Floats, reference: Floats) -> float:
+def _rms(error: Array, reference: Array) -> float:
     return float(100 * np.sqrt(np.sum(error**2) / np.sum(reference**2)))
 
 
-def _deviation(error: Floats, reference: Floats) -> float:
+def _deviation(error: Array, reference: Array) -> float:
     return float(100 * np.std(error) / np.std(reference))
 
 
-def _peak(error: Floats, reference: Floats) -> float:
+def _peak(error: Array, reference: Array) -> float:
     return float(100 * np.max(np.abs(error)) / np.max(np.abs(reference)))

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mor.data.dataset import Dataset
-from mor.reduced.base import Array, ReducedModel
+from mor.reduced.base import ReducedModel
 from mor.reduced.history import split_runs
-from rt_runtime.checks import whole
+from rt_runtime.checks import Array, whole
 from rt_runtime.errors import ConfigError
 from rt_runtime.summary import Summarised, Summary
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from rt_runtime import _core
 from rt_runtime.blocks.discretise import Discrete, first_order_hold, runge_kutta, zero_order_hold
-from rt_runtime.checks import Floats, finite_array, one_of, positive, whole
+from rt_runtime.checks import Array, finite_array, one_of, positive, whole
 from rt_runtime.errors import ConfigError
 
 UPDATE = {"end": _core.Update.end, "start": _core.Update.start}
@@ -136,7 +136,7 @@ class Sum(Gain):
         super().__init__([[1.0 if sign == "+" else -1.0 for sign in signs]])
 
 
-def stable_sections(sections: ArrayLike, of: str) -> Floats:
+def stable_sections(sections: ArrayLike, of: str) -> Array:
     """Return second-order sections (b0, b1, b2, a0, a1, a2) as rows b0, b1, b2, a1, a2 with a0 = 1, if stable."""
     sos = finite_array(sections, "sections", of, (None, 6))
     if len(sos) == 0 or (sos[:, 3] == 0).any():
@@ -180,7 +180,7 @@ class PythonBlock(_core.PythonBlock):
         Numbers that the function reads and returns.
     """
 
-    def __init__(self, function: Callable[[float, Floats], Sequence[float]], *, n_in: int, n_out: int) -> None:
+    def __init__(self, function: Callable[[float, Array], Sequence[float]], *, n_in: int, n_out: int) -> None:
         if not callable(function):
             raise ConfigError(f"function of PythonBlock must be callable, got {function!r}.")
         super().__init__(function, whole(n_in, "n_in", "PythonBlock", 0), whole(n_out, "n_out", "PythonBlock", 0))

@@ -7,20 +7,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 
 class Discrete(NamedTuple):
     """x[k+1] = a x[k] + b u[k], y[k] = c x[k] + d u[k]; the first tick starts from x[0] - entry u[0]."""
 
-    a: Floats
-    b: Floats
-    c: Floats
-    d: Floats
-    entry: Floats
+    a: Array
+    b: Array
+    c: Array
+    d: Array
+    entry: Array
 
 
-def expm(a: Floats) -> Floats:
+def expm(a: Array) -> Array:
     """Matrix exponential by scaling and squaring of the [13/13] Pade approximant (Higham, 2005)."""
     norm = float(np.linalg.norm(a, 1))
     squarings = max(0, math.ceil(math.log2(norm / 5.371920351148152))) if norm > 0 else 0
@@ -33,13 +33,13 @@ def expm(a: Floats) -> Floats:
     for j in range(11, -1, -2):
         odd, even = odd @ a2 + b[j] * identity, even @ a2 + b[j - 1] * identity
     u = a @ odd
-    result: Floats = np.asarray(np.linalg.solve(even - u, even + u), dtype=np.float64)
+    result: Array = np.asarray(np.linalg.solve(even - u, even + u), dtype=np.float64)
     for _ in range(squarings):
         result = result @ result
     return result
 
 
-def zero_order_hold(a: Floats, b: Floats, c: Floats, d: Floats, dt: float) -> Discrete:
+def zero_order_hold(a: Array, b: Array, c: Array, d: Array, dt: float) -> Discrete:
     """Exact for an input that is constant over each step: [Ad Bd; 0 I] = exp([A B; 0 0] dt)."""
     n, m = b.shape
     block = np.zeros((n + m, n + m))
@@ -48,7 +48,7 @@ def zero_order_hold(a: Floats, b: Floats, c: Floats, d: Floats, dt: float) -> Di
     return Discrete(e[:n, :n], e[:n, n:], c, d, np.zeros((n, m)))
 
 
-def first_order_hold(a: Floats, b: Floats, c: Floats, d: Floats, dt: float) -> Discrete:
+def first_order_hold(a: Array, b: Array, c: Array, d: Array, dt: float) -> Discrete:
     """Exact for an input that runs linearly between the ticks.
 
     x[k+1] = F x[k] + G1 u[k] + G2 (u[k+1] - u[k]) with exp([A B 0; 0 0 I/dt; 0 0 0] dt) = [F G1 G2; ...].
@@ -63,7 +63,7 @@ def first_order_hold(a: Floats, b: Floats, c: Floats, d: Floats, dt: float) -> D
     return Discrete(f, f @ g2 + g1 - g2, c, d + c @ g2, g2)
 
 
-def runge_kutta(a: Floats, b: Floats, c: Floats, d: Floats, dt: float, substeps: int = 1) -> Discrete:
+def runge_kutta(a: Array, b: Array, c: Array, d: Array, dt: float, substeps: int = 1) -> Discrete:
     """RK4 with a constant input: Ad = I + Z + Z^2/2 + Z^3/6 + Z^4/24, Z = A h, h = dt / substeps; likewise Bd."""
     n, m = b.shape
     z = np.zeros((n + m, n + m))

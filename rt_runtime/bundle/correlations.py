@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rt_runtime import _core
+from rt_runtime.checks import Array
 
-Array = NDArray[np.float64]
 Template = tuple[Any, ...] | str
 
 _DECAY = ("Exp", ("Neg", "a"))

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rt_runtime.bundle.files import MAX_MODEL
+from rt_runtime.checks import Array
 
-Floats = NDArray[np.float64]
 LEAST_ROWS = 200
 LEAST_DIFFERENT = 100  # corners and faces of the domain repeat themselves where there are few inputs
 MOST_ROWS = 10_000
@@ -26,13 +25,13 @@ class Golden:
     Rows X are (u) of a static model, (u, state) of a model with memory. The free run starts from the initial state.
     """
 
-    X: Floats
-    Y: Floats
-    u: Floats | None
-    y: Floats | None
+    X: Array
+    Y: Array
+    u: Array | None
+    y: Array | None
 
 
-def difference(got: Floats, expected: Floats) -> float:
+def difference(got: Array, expected: Array) -> float:
     """Return the largest |got - expected| relative to the column's largest |expected|; inf for NaN or another shape."""
     if got.shape != expected.shape or not np.all(np.isfinite(got)):
         return float("inf")
@@ -75,7 +74,7 @@ def read_golden(entry: dict[str, Any], content: bytes) -> tuple[Golden | None, l
     return Golden(arrays["X"], arrays["Y"], arrays.get("u"), arrays.get("y")), []
 
 
-def _read_npz(content: bytes, names: list[str]) -> dict[str, Floats]:
+def _read_npz(content: bytes, names: list[str]) -> dict[str, Array]:
     """Read float64 arrays from .npz bytes; nothing is allocated that the file does not hold, nothing is unpickled."""
     arrays = {}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -93,7 +92,7 @@ def _read_npz(content: bytes, names: list[str]) -> dict[str, Floats]:
     return arrays
 
 
-def _read_npy(data: bytes, name: str) -> Floats:
+def _read_npy(data: bytes, name: str) -> Array:
     stream = io.BytesIO(data)
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     version = np.lib.format.read_magic(stream)

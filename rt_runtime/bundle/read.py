@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rt_runtime.bundle.checks import check_description
 from rt_runtime.bundle.files import (
@@ -29,12 +28,12 @@ from rt_runtime.bundle.files import (
 from rt_runtime.bundle.golden import Golden, difference, read_golden
 from rt_runtime.bundle.graph import OPSETS, check_onnx
 from rt_runtime.bundle.signature import check_signature, read_signature
+from rt_runtime.checks import Array
 from rt_runtime.errors import BundleError, ConfigError
 from rt_runtime.summary import Summarised, Summary
 
 __all__ = ["Bundle", "BundleMemory", "BundleModel", "BundleSignal", "Golden", "difference", "read_bundle"]
 
-Floats = NDArray[np.float64]
 FORMAT = 2
 FORMATS = (1, 2)  # 1: everything a model with memory puts out is an output, its state are lags alone
 SUPPORTED_OPSETS = OPSETS
@@ -60,7 +59,7 @@ class BundleMemory:
     input_lags: int
     output_lags: int
     state: tuple[BundleSignal, ...]
-    initial: Floats
+    initial: Array
     meaning: tuple[str, ...] = ()
     outside: str = "clip"
 

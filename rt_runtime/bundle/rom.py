@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from rt_runtime import _core
 from rt_runtime.bundle.plan import compile_onnx
 from rt_runtime.bundle.read import Bundle, BundleModel, difference, read_bundle
-from rt_runtime.checks import Floats, finite_array, one_of
+from rt_runtime.checks import Array, finite_array, one_of
 from rt_runtime.errors import BundleError, ConfigError
 from rt_runtime.summary import Summarised, Summary
 
@@ -39,12 +39,12 @@ class Rom(_core.Rom):
         super().__init__(plan, initial, lower, upper, watch, model.dt or 0.0)
         self.model = model
 
-    def predict(self, X: ArrayLike) -> Floats:
+    def predict(self, X: ArrayLike) -> Array:
         """Evaluate rows X (n, n_in), or (u, state) with memory -> (n, n_out)."""
         width = self.n_in + self.n_state
         return np.asarray(self.evaluate(finite_array(X, "X", "Rom.predict", (None, width))))
 
-    def rollout(self, u: ArrayLike) -> Floats:
+    def rollout(self, u: ArrayLike) -> Array:
         """Step over rows u (n_steps, n_in) from the initial state -> (n_steps, n_out)."""
         return np.asarray(self.run(finite_array(u, "u", "Rom.rollout", (None, self.n_in))))
 
@@ -64,7 +64,7 @@ class OnnxRom(_core.PythonBlock):
         self.model = model
         state = [initial]  # not on self: the function would keep the block alive for ever
 
-        def step(t: float, u: Floats) -> list[float]:
+        def step(t: float, u: Array) -> list[float]:
             feed = {"u": u[None, :].astype(kind)}
             if model.memory is None:
                 return [float(v) for v in session.run(["y"], feed)[0][0]]

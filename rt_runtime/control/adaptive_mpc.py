@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rt_runtime import _core
-from rt_runtime.checks import Floats, finite_array, positive
+from rt_runtime.checks import Array, finite_array, positive
 from rt_runtime.control.mpc import Horizon
 from rt_runtime.errors import ConfigError
 
@@ -38,7 +38,7 @@ class Identification:
     excitation: float = 0.0
     pole_radius: float = 1.0
 
-    def checked(self) -> tuple[int, int, Floats, float, float, float, float, float, float]:
+    def checked(self) -> tuple[int, int, Array, float, float, float, float, float, float]:
         """Return what the core takes: na, nb, four rows per parameter, then the six numbers."""
         of = "Identification"
         a = finite_array(self.a, "a", of, (None,))
@@ -77,7 +77,7 @@ class Identification:
         rows = np.stack([start, lower, upper, drift])
         return na, nb, rows, float(self.forgetting), covariance, cap, noise, float(self.excitation), radius
 
-    def _bounds(self, start: Floats, of: str) -> tuple[Floats, Floats]:
+    def _bounds(self, start: Array, of: str) -> tuple[Array, Array]:
         if self.bounds is None:
             width = positive(self.spread, "spread", of) * np.maximum(np.abs(start), 1.0)
             return start - width, start + width

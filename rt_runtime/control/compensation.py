@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from rt_runtime import _core
 from rt_runtime.blocks.basic import stable_sections
-from rt_runtime.checks import Floats, finite_array, positive
+from rt_runtime.checks import Array, finite_array, positive
 from rt_runtime.errors import ConfigError
 
 
@@ -140,7 +140,7 @@ class AdaptedGain:
     lower: float = -math.inf
     upper: float = math.inf
 
-    def row(self, name: str, of: str) -> Floats:
+    def row(self, name: str, of: str) -> Array:
         """Return [initial, gain, lower, upper] after a check."""
         if not (math.isfinite(self.initial) and self.lower <= self.initial <= self.upper):
             raise ConfigError(f"{name} of {of} must start in [{self.lower:g}, {self.upper:g}], got {self.initial!r}.")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rt_runtime import _core
-from rt_runtime.checks import Floats, finite_array, one_of, positive, whole
+from rt_runtime.checks import Array, finite_array, one_of, positive, whole
 from rt_runtime.errors import ConfigError
 
 MOST_STATES = 48
@@ -26,10 +26,10 @@ class PredictionModel:
     disturbance per output, 1-6 inputs and outputs. mor.dynamics.control_design.prediction_model makes one from a plant.
     """
 
-    A: Floats
-    B: Floats
-    C: Floats
-    gain: Floats
+    A: Array
+    B: Array
+    C: Array
+    gain: Array
     dt: float
 
     def __post_init__(self) -> None:
@@ -76,7 +76,7 @@ class PredictionModel:
         return int(self.C.shape[0])
 
 
-def _spectral_radius(a: Floats) -> float:
+def _spectral_radius(a: Array) -> float:
     return float(np.abs(np.linalg.eigvals(a)).max())
 
 
@@ -113,7 +113,7 @@ class Extrapolator(_core.Extrapolator):
         super().__init__(*self.given)
 
 
-def horizon_leads(prediction: int, every: int, *, offset: float = 0.0) -> Floats:
+def horizon_leads(prediction: int, every: int, *, offset: float = 0.0) -> Array:
     """Return the leads, in ticks, at which a controller with preview wants its reference: i every + offset.
 
     Parameters
@@ -145,7 +145,7 @@ class Horizon:
     preview: bool = False
     max_iterations: int | None = None
 
-    def checked(self, of: str, n_in: int, n_out: int, dt: float) -> tuple[int, int, Floats, Floats, bool, int]:
+    def checked(self, of: str, n_in: int, n_out: int, dt: float) -> tuple[int, int, Array, Array, bool, int]:
         """Return what the core takes: P, moves, output weights (p), five rows per input, preview, iteration cap."""
         problems: list[str] = []
         prediction = whole(self.prediction, "prediction", of, 1)
@@ -191,7 +191,7 @@ class Horizon:
         return prediction, control, weights["output_weight"], rows, bool(self.preview), cap
 
 
-def _per_channel(value: float | Sequence[float], which: str, of: str, n: int, *, infinite: bool = False) -> Floats:
+def _per_channel(value: float | Sequence[float], which: str, of: str, n: int, *, infinite: bool = False) -> Array:
     try:
         array = np.atleast_1d(np.asarray(value, dtype=np.float64))
     except (TypeError, ValueError):

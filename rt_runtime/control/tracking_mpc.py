@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rt_runtime import _core
-from rt_runtime.checks import Floats, finite_array, whole
+from rt_runtime.checks import Array, finite_array, whole
 from rt_runtime.control.mpc import Horizon, PredictionModel
 from rt_runtime.errors import ConfigError
 
@@ -49,7 +49,7 @@ class FromState:
         (P, p, n): change of the p targets from now to step i of the horizon for the numerical state x (n).
     """
 
-    change: Floats
+    change: Array
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "change", finite_array(self.change, "change", "FromState", (None, None, None)))

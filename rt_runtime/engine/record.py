@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 from rt_runtime.engine.signal_names import expand
 from rt_runtime.errors import ConfigError
 from rt_runtime.files import reading, write_file
@@ -55,8 +55,8 @@ class Record(Summarised):
         Further facts by name, such as numbers of refused frames.
     """
 
-    time: Floats
-    values: Floats
+    time: Array
+    values: Array
     signals: tuple[Signal, ...]
     rate: float
     ticks: int
@@ -65,14 +65,14 @@ class Record(Summarised):
     frames_lost: int = 0
     timing: Timing | None = None
 
-    def __getitem__(self, name: str) -> Floats:
+    def __getitem__(self, name: str) -> Array:
         """Return the history of one signal, shape (n,), or of a vector signal such as "pose[6]", shape (n, 6)."""
         if "[" in name:
             return np.column_stack([self[part] for part in expand(name)])
         names = [signal.name for signal in self.signals]
         if name not in names:
             raise ConfigError(f"Signal '{name}' was not recorded; recorded are {', '.join(names) or 'none'}.")
-        column: Floats = self.values[:, names.index(name)]
+        column: Array = self.values[:, names.index(name)]
         return column
 
     def __len__(self) -> int:

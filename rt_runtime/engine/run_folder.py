@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from rt_runtime import _core
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 from rt_runtime.engine.record import Record, Signal
 from rt_runtime.errors import ConfigError
 from rt_runtime.files import read_json, reading, write_file
+from rt_runtime.versions import versions
 
 FORMAT = 1
 RING_BYTES = 1 << 23
@@ -129,27 +130,15 @@ def load_run(path: str | Path) -> Record:
         return Record(ticks / header["rate_hz"], values, signals, header["rate_hz"], last, ended, frames_lost=gaps)
 
 
-def read_frames(path: Path, width: int) -> tuple[Floats, Floats]:
+def read_frames(path: Path, width: int) -> tuple[Array, Array]:
     """Map frames.bin into memory: ticks (n) and values (n, width); half a frame at the end is left out."""
     stride = 8 * (width + 1)
     n = path.stat().st_size // stride if path.is_file() else 0
     if n == 0:
         return np.empty(0), np.empty((0, width))
     frames = np.memmap(path, dtype="<f8", mode="r", shape=(n, width + 1))
-    ticks: Floats = np.ascontiguousarray(frames[:, 0]).view("<i8").astype(np.float64)
+    ticks: Array = np.ascontiguousarray(frames[:, 0]).view("<i8").astype(np.float64)
     return ticks, frames[:, 1:]
-
-
-def versions() -> dict[str, str]:
-    """Name the versions a run depends on."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    found = {"python": platform.python_version(), "numpy": np.__version__}
-    try:
-        found["hybrid-mor"] = version("hybrid-mor")
-    except PackageNotFoundError:
-        found["hybrid-mor"] = "not installed"
-    return found
 
 
 def host_facts() -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rt_runtime import _core
-from rt_runtime.checks import Floats, whole
+from rt_runtime.checks import Array, whole
 from rt_runtime.engine.loop import Loop
 
 SIZES = (-4.0, 4.0)
@@ -63,7 +63,7 @@ class WorstCase:
         return totals | {"ticks": self.ticks, "blocks": [dict(vars(block)) for block in self.blocks]}
 
 
-def adversarial_inputs(ticks: int, width: int, rng: np.random.Generator) -> Floats:
+def adversarial_inputs(ticks: int, width: int, rng: np.random.Generator) -> Array:
     """Return inputs that jump from tick to tick: random signs and sizes over eight decades, some of them held a while.
 
     Targets of either sign, far beyond and far below every limit, switch the constraints of a controller in each tick.
@@ -72,7 +72,7 @@ def adversarial_inputs(ticks: int, width: int, rng: np.random.Generator) -> Floa
     jumping = size * rng.choice([-1.0, 1.0], size=(ticks, width)) * rng.uniform(0.5, 1.0, size=(ticks, width))
     held = np.repeat(rng.random(-(-ticks // 8)) < 0.25, 8)[:ticks]
     start = 8 * (np.arange(ticks) // 8)
-    found: Floats = np.where(held[:, None], jumping[start], jumping)
+    found: Array = np.where(held[:, None], jumping[start], jumping)
     return np.ascontiguousarray(found)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rt_runtime import _core
-from rt_runtime.checks import Floats, finite_array, one_of, positive
+from rt_runtime.checks import Array, finite_array, one_of, positive
 from rt_runtime.errors import ConfigError
 
 LEVER_UNITS = {"m": 1.0, "mm": 1e-3, "inch": 0.0254}
@@ -110,7 +110,7 @@ class Platform(_core.Platform):
             raise ConfigError.from_problems(of, problems)
         return cls(lever - positive(limb, "limb", of) * n, lever, stroke)
 
-    def jacobian(self, pose: ArrayLike | None = None) -> Floats:
+    def jacobian(self, pose: ArrayLike | None = None) -> Array:
         """Return d stroke / d pose (6, 6) at a pose, by default at rest."""
         at = np.zeros(6) if pose is None else finite_array(pose, "pose", "Platform.jacobian", (6,))
         return np.asarray(super().jacobian(at))

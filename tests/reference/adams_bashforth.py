@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 
 class Ab2:
     """Steps over an interval dt in sub-steps; the input runs linearly from u0 to u1."""
 
-    def __init__(self, f: Callable[[float, Floats, Floats], Floats], x: Floats) -> None:
+    def __init__(self, f: Callable[[float, Array, Array], Array], x: Array) -> None:
         self.f, self.x, self.before = f, x, np.zeros(0)
 
-    def advance(self, u0: Floats, u1: Floats, t: float, dt: float, substeps: int) -> None:
+    def advance(self, u0: Array, u1: Array, t: float, dt: float, substeps: int) -> None:
         h = dt / substeps
         for s in range(substeps):
             start, end = (u0 + (s + w) / substeps * (u1 - u0) for w in (0.0, 1.0))

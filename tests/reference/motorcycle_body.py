@@ -7,7 +7,7 @@ from math import cos, pi, sin, tanh
 
 import numpy as np
 
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 
 def road(x: float, a: float) -> tuple[float, float]:
@@ -19,7 +19,7 @@ def road(x: float, a: float) -> tuple[float, float]:
     return area / (2 * a), (ends[1] - ends[0]) / (2 * a)
 
 
-def rates(x: Floats, u: Floats, p: Mapping[str, float]) -> Floats:
+def rates(x: Array, u: Array, p: Mapping[str, float]) -> Array:
     """Return dx/dt (14) of the states in the order of mor.models.motorcycle.body."""
     s, v, z, z_rate, theta, theta_rate = x[:6]
     M_b = p["M"] - p["m_r"] - p["m_f"]

@@ -6,21 +6,21 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 GAMMA = 1.0 + 1.0 / np.sqrt(2.0)
 
 
 def ros2(
-    f: Callable[[float, Floats, Floats], Floats],
-    jacobian: Callable[[Floats], Floats],
-    x: Floats,
-    u0: Floats,
-    u1: Floats,
+    f: Callable[[float, Array, Array], Array],
+    jacobian: Callable[[Array], Array],
+    x: Array,
+    u0: Array,
+    u1: Array,
     t: float,
     dt: float,
     substeps: int,
-) -> Floats:
+) -> Array:
     """Advance x over dt; the input runs linearly from u0 to u1."""
     h = dt / substeps
     for s in range(substeps):

@@ -34,7 +34,7 @@ from rt_runtime import (
     previous,
 )
 from rt_runtime._core import Block
-from rt_runtime.checks import Floats, one_of
+from rt_runtime.checks import Array, one_of
 
 RATE = 10_000.0
 EVERY = 4
@@ -55,7 +55,7 @@ PUBLISHED = {
 }
 
 
-def _motor(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
+def _motor(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
     dx[0] = x[1]
     dx[1] = u[1] * (u[0] - x[0]) - p[0] * x[1]
     y[0] = x[0]

@@ -26,7 +26,7 @@ from mor.sources import (
     rc_pier,
 )
 from mor.sources.rc_pier import ELEMENTS, add_pier, axial_load, hold_axial_loads, pier_section
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 HEIGHTS = (7.0, 9.0, 12.0, 14.0, 12.0, 9.0, 7.0)
 """Heights of the piers in m, from one abutment to the other."""
@@ -41,7 +41,7 @@ DAMPING = 0.02
 RAYLEIGH = {False: (0.14837744021945737, 0.001818451799101657), True: (0.15918445041031773, 0.001782229190213456)}
 
 
-def deck_matrices() -> tuple[Floats, Floats]:
+def deck_matrices() -> tuple[Array, Array]:
     """Return mass and stiffness (7, 7) of the deck over its piers, rotations condensed: they have no mass."""
     n, EI, L = len(HEIGHTS) + 1, YOUNG * INERTIA, SPAN
     K = np.zeros((2 * n + 2, 2 * n + 2))  # displacement and rotation of each node
@@ -94,7 +94,7 @@ def deck_over_one_pier(*, hold: float = 0.5 / RATE) -> LinearSubstructure:
     return _masses("deck", np.array([[MASS * SPAN]]), np.array([[2e5]]), np.zeros((1, 1)), hold)
 
 
-def _masses(name: str, M: Floats, C: Floats, K: Floats, lead: float) -> LinearSubstructure:
+def _masses(name: str, M: Array, C: Array, K: Array, lead: float) -> LinearSubstructure:
     """Return M x'' + C x' + K x + F + lead F' = -M 1 ag with the states x and M x' + lead F."""
     n, inverse = len(M), np.linalg.inv(M)
     early = lead * inverse

@@ -16,7 +16,7 @@ from hmor.studies.viaduct.bridge import RATE
 from hmor.studies.viaduct.piers import STORED
 from mor.data.trajectory import Trajectory
 from mor.excitation import Excitation, el_centro, near_fault_pulse, synthetic_ground_motion
-from rt_runtime.checks import Floats, one_of
+from rt_runtime.checks import Array, one_of
 from rt_runtime.errors import ConfigError
 
 RECORDS = ("el_centro", "synthetic", "pulse")
@@ -74,7 +74,7 @@ def stored_one_pier(name: str) -> tuple[Trajectory, float]:
     return _trajectory(arrays, [1]), float(made["cpu_s_per_step"] * made["steps"])
 
 
-def _stored(file: str) -> tuple[dict[str, Floats], dict[str, Any]]:
+def _stored(file: str) -> tuple[dict[str, Array], dict[str, Any]]:
     path = STORED / file
     if not path.is_file():
         have = ", ".join(sorted(p.stem for p in STORED.glob("*_*_*.npz"))) or "none"
@@ -84,7 +84,7 @@ def _stored(file: str) -> tuple[dict[str, Floats], dict[str, Any]]:
         return found, json.loads(str(arrays["provenance"]))
 
 
-def _trajectory(arrays: dict[str, Floats], piers: list[int]) -> Trajectory:
+def _trajectory(arrays: dict[str, Array], piers: list[int]) -> Trajectory:
     x, F = arrays["x"], arrays["F"]
     ports = {"ag": "m/s2"} | {f"x{i + 1}": "m" for i in range(x.shape[1])} | {f"F{i}": "N" for i in piers}
     return Trajectory(np.arange(len(x)) * float(arrays["dt"]), np.column_stack([arrays["ag"], x, F]), ports)

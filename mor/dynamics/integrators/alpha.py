@@ -24,7 +24,7 @@ from mor.dynamics.integrators.motion import (
     refuse_unstable,
 )
 from mor.dynamics.structure import LinearStructure
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 NEWTON_ITERATIONS = 50
@@ -135,7 +135,7 @@ def generalized_alpha(
     return _integrate(task, generalized_coefficients(rho_inf), tangent)
 
 
-def step_matrices(structure: LinearStructure, dt: float, c: Coefficients) -> tuple[Floats, Floats]:
+def step_matrices(structure: LinearStructure, dt: float, c: Coefficients) -> tuple[Array, Array]:
     """Return A (3n, 3n) and B (3n, n) of [x; v; a]_1 = A [x; v; a]_0 + B f with f = (1 - af) f_1 + af f_0."""
     n, one = structure.n, np.eye(structure.n)
     zero = np.zeros((n, n))
@@ -164,7 +164,7 @@ def _integrate(task: Task, c: Coefficients, tangent: Tangent | None) -> Motion:
     return Motion(task.time, z[:, :n], z[:, n : 2 * n], z[:, 2 * n :])
 
 
-def _newton(task: Task, c: Coefficients, tangent: Tangent | None, weighted: Floats, z: Floats) -> None:
+def _newton(task: Task, c: Coefficients, tangent: Tangent | None, weighted: Array, z: Array) -> None:
     """Fill rows 1.. of z = [x, v, a]; the unknown of each step is its acceleration."""
     s, dt, n = task.structure, task.dt, task.structure.n
     by_x, by_v = c.beta * dt**2, c.gamma * dt

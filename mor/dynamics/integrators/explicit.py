@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from mor.dynamics.integrators.motion import Load, Motion, Restoring, highest_frequency, make_task, refuse_unstable
 from mor.dynamics.stability import largest_rk4_step
 from mor.dynamics.structure import LinearStructure
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 
 def central_difference(
@@ -64,7 +64,7 @@ def rk4(
     refuse_unstable("rk4", dt, np.nextafter(largest_rk4_step(structure.state_matrix()), np.inf))
     flexibility = np.linalg.inv(structure.M)
 
-    def slope(z: Floats, force: Floats) -> Floats:
+    def slope(z: Array, force: Array) -> Array:
         x, v = z[:n], z[n:]
         return np.concatenate([v, flexibility @ (force - structure.C @ v - task.force(x, v))])
 
@@ -73,7 +73,7 @@ def rk4(
     else:
         middles = 0.5 * (task.loads[1:] + task.loads[:-1])
 
-    def step(z: Floats, start: Floats, middle: Floats, end: Floats) -> Floats:
+    def step(z: Array, start: Array, middle: Array, end: Array) -> Array:
         first = slope(z, start)
         second = slope(z + 0.5 * dt * first, middle)
         third = slope(z + 0.5 * dt * second, middle)

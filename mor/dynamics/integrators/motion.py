@@ -10,25 +10,25 @@ from numpy.typing import ArrayLike
 
 from mor.dynamics.structure import LinearStructure
 from mor.excitation.sampled import Excitation
-from rt_runtime.checks import Floats, finite_array, positive, whole
+from rt_runtime.checks import Array, finite_array, positive, whole
 from rt_runtime.errors import ConfigError
 
 Load = ArrayLike | Callable[[float], ArrayLike] | None
-Restoring = Callable[[Floats, Floats], ArrayLike]
-Tangent = Callable[[Floats, Floats], ArrayLike]
+Restoring = Callable[[Array, Array], ArrayLike]
+Tangent = Callable[[Array, Array], ArrayLike]
 
 
 @dataclass(frozen=True, eq=False)
 class Motion:
     """Time (steps + 1) in s; displacement x, velocity v, acceleration a, each (steps + 1, n)."""
 
-    time: Floats
-    x: Floats
-    v: Floats
-    a: Floats
+    time: Array
+    x: Array
+    v: Array
+    a: Array
 
 
-def ground_load(structure: LinearStructure, ground: Excitation) -> Floats:
+def ground_load(structure: LinearStructure, ground: Excitation) -> Array:
     """Return the load -m_g a_g of a ground acceleration, (samples, n) in N."""
     return np.asarray(-np.outer(ground.values, structure.ground_mass))
 
@@ -39,9 +39,9 @@ class Task:
 
     structure: LinearStructure
     dt: float
-    loads: Floats
-    x0: Floats
-    v0: Floats
+    loads: Array
+    x0: Array
+    v0: Array
     restoring: Restoring | None
 
     @property
@@ -50,17 +50,17 @@ class Task:
         return len(self.loads) - 1
 
     @property
-    def time(self) -> Floats:
+    def time(self) -> Array:
         """Times of all steps in s."""
         return np.asarray(np.arange(self.steps + 1) * self.dt)
 
-    def force(self, x: Floats, v: Floats) -> Floats:
+    def force(self, x: Array, v: Array) -> Array:
         """Return the restoring force r(x, v), K x when none was given."""
         if self.restoring is None:
             return np.asarray(self.structure.K @ x)
         return np.asarray(self.restoring(x, v), float)
 
-    def start(self) -> Floats:
+    def start(self) -> Array:
         """Return the acceleration at t = 0 from the equation of motion."""
         s = self.structure
         return np.linalg.solve(s.M, self.loads[0] - s.C @ self.v0 - self.force(self.x0, self.v0))

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from mor.dynamics.integrators.motion import Motion, Restoring
 from mor.dynamics.structure import LinearStructure
-from rt_runtime.checks import Floats, finite_array, positive, whole
+from rt_runtime.checks import Array, finite_array, positive, whole
 from rt_runtime.errors import ConfigError
 
 ITERATIONS = 50
@@ -37,7 +37,7 @@ class PartitionedMotion:
 
     numerical: Motion
     physical: Motion
-    multipliers: Floats
+    multipliers: Array
 
 
 class _Side:
@@ -48,7 +48,7 @@ class _Side:
         effective = structure.M + self.g * structure.C + self.g**2 * structure.K
         self.inverse = np.linalg.inv(effective)
 
-    def step(self, state: Floats, force: Floats) -> Floats:
+    def step(self, state: Array, force: Array) -> Array:
         """Advance (3, n, ...) = u, v, a by one step under `force` at its end."""
         u, v, a = state
         u_free, v_free = u + self.g * v, v + self.g * a
@@ -59,7 +59,7 @@ class _Side:
             return self._iterated(u_free, v_free, a_new, force)
         return np.stack([u_free + self.g * v_new, v_new, a_new])
 
-    def _iterated(self, u_free: Floats, v_free: Floats, a: Floats, force: Floats) -> Floats:
+    def _iterated(self, u_free: Array, v_free: Array, a: Array, force: Array) -> Array:
         """Solve M a + C v + r(u, v) = force by Newton's method from a first guess of a."""
         s = self.structure
         for _ in range(ITERATIONS):
@@ -78,11 +78,11 @@ class _Side:
             )
         return np.stack([u, v, a])
 
-    def _force(self, u: Floats, v: Floats) -> Floats:
+    def _force(self, u: Array, v: Array) -> Array:
         assert self.restoring is not None
         return np.asarray(self.restoring(u, v), float)
 
-    def _tangent(self, u: Floats, v: Floats) -> Floats:
+    def _tangent(self, u: Array, v: Array) -> Array:
         """Derivative of the restoring force by the displacement, by differences."""
         step = 1e-7 * max(float(np.abs(u).max()), 1e-6)
         at = self._force(u, v)
@@ -142,7 +142,7 @@ def partitioned(
     multipliers[0] = start
     moves_n[0, 2], moves_p[0, 2] = free_n + flexible_n @ start, free_p + flexible_p @ start
 
-    def coarse_step(k: int, trial: Floats) -> Floats:
+    def coarse_step(k: int, trial: Array) -> Array:
         """Move both sides to step k + 1 under trial multipliers; return the gap of interface velocities."""
         moves_n[k + 1] = side_n.step(moves_n[k], outer[k + 1] + to_n @ trial)
         for j in range(1, m + 1):
@@ -176,7 +176,7 @@ def partitioned(
                 )
         multipliers[k + 1] = trial
 
-    def motion(moves: Floats, h: float) -> Motion:
+    def motion(moves: Array, h: float) -> Motion:
         return Motion(np.asarray(np.arange(len(moves)) * h), moves[:, 0], moves[:, 1], moves[:, 2])
 
     return PartitionedMotion(motion(moves_n, dt), motion(moves_p, dt / m), multipliers)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from mor.dynamics.integrators.alpha import hht_coefficients
 from mor.dynamics.integrators.motion import Load, Motion, Restoring, make_task
 from mor.dynamics.structure import LinearStructure
-from rt_runtime.checks import Floats, finite_array, positive
+from rt_runtime.checks import Array, finite_array, positive
 
 
 class OperatorSplitting:
@@ -40,7 +40,7 @@ class OperatorSplitting:
         self.structure, self.dt, n = structure, positive(dt, "dt", "OperatorSplitting"), structure.n
         self._c = hht_coefficients(alpha)
 
-        def vector(value: ArrayLike | None, name: str) -> Floats:
+        def vector(value: ArrayLike | None, name: str) -> Array:
             return finite_array(np.zeros(n) if value is None else value, name, "OperatorSplitting", (n,))
 
         x, v = (None, None) if initial is None else initial
@@ -52,7 +52,7 @@ class OperatorSplitting:
         effective = structure.M + keep * (c.gamma * self.dt * structure.C + c.beta * self.dt**2 * structure.K)
         self._inverse = np.linalg.inv(effective)
 
-    def predict(self) -> tuple[Floats, Floats]:
+    def predict(self) -> tuple[Array, Array]:
         """Return the displacement to go to and the velocity expected there, (n) each."""
         c, dt = self._c, self.dt
         return self.x + dt * self.v + dt**2 * (0.5 - c.beta) * self.a, self.v + dt * (1 - c.gamma) * self.a

@@ -33,7 +33,7 @@ import numpy as np
 from mor.compile.ode import OdeSystem, ode
 from mor.data.ports import Parameter
 from mor.substructures.differential import OdeSubstructure
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 ROAD_START, ROAD_HEIGHT, ROAD_LENGTH = 2.0, 0.02, 3.0
 WAVE = 2 * np.pi / ROAD_LENGTH
@@ -154,7 +154,7 @@ def _system() -> OdeSystem:
 
     road_under, tyre, series = (njit(function, error_model="numpy") for function in (road, _tyre, _series))
 
-    def body_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
+    def body_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
         # Calls and branches come first and parameters are read where they are needed: so the rest stays in registers.
         v, a, b_r, b_f = x[1], p[27], p[11], p[12]
         if x[0] - a >= 2.0:  # both wheels on the wave: its sine and cosine at the front follow from those at the rear

@@ -34,7 +34,7 @@ import numpy as np
 from mor.compile.ode import OdeSystem, ode
 from mor.data.ports import Parameter, Port
 from mor.substructures.differential import OdeSubstructure
-from rt_runtime.checks import Floats, one_of
+from rt_runtime.checks import Array, one_of
 
 STATES = (
     Port("x_m", "m"),
@@ -103,7 +103,7 @@ SUBSTEPS = 3
 """Of RK4 in a tick of 0.1 ms: the piston on the pad (10 kHz) is stable up to 45 us, so two would diverge."""
 
 
-def brake_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
+def brake_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
     """Right-hand side: lever force in N and wheel speed in rpm in, braking torque in Nm out."""
     v_m, p_m, q, p_c, x_c, v_c, warm = x[1], x[2], x[3], x[4], x[5], x[6], x[7] - 20.0
     w = u[1] * 0.10471975511965977
@@ -124,7 +124,7 @@ def brake_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) 
     y[0] = tau
 
 
-def brake_jacobian(t: float, x: Floats, u: Floats, p: Floats, J: Floats) -> None:
+def brake_jacobian(t: float, x: Array, u: Array, p: Array, J: Array) -> None:
     """Derivative of the rates with respect to the states."""
     for i in range(8):
         for j in range(8):
@@ -200,7 +200,7 @@ def brake(side: str) -> OdeSubstructure:
     )
 
 
-def _pressed(system: OdeSystem) -> Floats:
+def _pressed(system: OdeSystem) -> Array:
     """State in equilibrium with 50 N on the lever, where the pad is stiffest."""
     values = {p.name: p.value for p in system.parameters}
     x_c, pressure = equilibrium(values, np.array([50.0]))
@@ -208,10 +208,10 @@ def _pressed(system: OdeSystem) -> Floats:
     return np.array([x_m, 0.0, pressure[0], 0.0, pressure[0], x_c[0], 0.0, AMBIENT])
 
 
-def equilibrium(p: dict[str, float], force: Floats) -> tuple[Floats, Floats]:
+def equilibrium(p: dict[str, float], force: Array) -> tuple[Array, Array]:
     """Return caliper travel in m and pressure in Pa at rest by bisection: the lever force grows with the travel."""
 
-    def at(x_c: Floats) -> tuple[Floats, Floats]:
+    def at(x_c: Array) -> tuple[Array, Array]:
         d = np.maximum(x_c - p["gap"], 0.0)
         pressure = (p["k_s"] * x_c + p["k_p"] * d * d / (d + p["d_0"])) / p["A_c"]
         x_m = (pressure * (p["V_m"] / p["beta"] + p["C"]) + p["A_c"] * x_c) / p["A_m"]

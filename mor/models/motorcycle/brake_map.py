@@ -14,7 +14,7 @@ from mor.marginals import Uniform
 from mor.models.motorcycle.brake import AMBIENT, brake, equilibrium
 from mor.sampling.designs import Design
 from mor.sampling.space import ParameterSpace
-from rt_runtime.checks import Floats, finite_array, one_of
+from rt_runtime.checks import Array, finite_array, one_of
 from rt_runtime.errors import ConfigError
 
 TOP_FORCE = 50.0
@@ -40,7 +40,7 @@ def static_torque(
     *,
     temperature: float = AMBIENT,
     parameters: Mapping[str, float] | None = None,
-) -> Floats:
+) -> Array:
     """Return the torque in Nm once the hydraulics have settled, for lever force in N, wheel speed in rpm, and a disc
     temperature in degC that is held.
 
@@ -58,7 +58,7 @@ def static_torque(
     mu = p["mu_k"] + (p["mu_s"] - p["mu_k"]) * np.exp(-((v / p["v_s"]) ** 2))
     mu = mu / (1 + p["fade"] * (temperature - AMBIENT))
     dry = 2 * normal * p["radius"] * mu * np.tanh(v / p["v_0"])
-    torque: Floats = (dry + p["B_mu"] * w * normal / (normal + p["N_0"])).reshape(f.shape)
+    torque: Array = (dry + p["B_mu"] * w * normal / (normal + p["N_0"])).reshape(f.shape)
     return torque
 
 

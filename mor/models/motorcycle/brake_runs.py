@@ -16,7 +16,7 @@ from mor.models.motorcycle.brake_map import TOP_FORCE, TOP_SPEED
 from mor.reduced.gate import Gate
 from mor.reduced.history import LowPassMemory, MemorySpec, State
 from mor.substructures.differential import OdeSubstructure
-from rt_runtime.checks import Floats, one_of
+from rt_runtime.checks import Array, one_of
 
 HYDRAULIC_LAGS = (0.02, 0.08)
 """Time constants in s of the memory of the lever force: of the line, and of the caliper behind its restrictor."""
@@ -37,7 +37,7 @@ def brake_channels(side: str) -> tuple[Channel, Channel]:
     )
 
 
-def brake_domain(side: str) -> tuple[Floats, Floats]:
+def brake_domain(side: str) -> tuple[Array, Array]:
     """Return lower and upper bounds of lever force and wheel speed in these runs, for a fit."""
     channels = brake_channels(side)
     return np.array([c.lower for c in channels]), np.array([c.upper for c in channels])
@@ -105,7 +105,7 @@ def _observed(side: str) -> OdeSubstructure:
     plain = brake(side)
     rhs = njit(brake_rhs)
 
-    def observed_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
+    def observed_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
         rhs(t, x, u, p, dx, y)
         y[1] = 1e6 * (p[10] * x[4] + p[11] * x[5])
 

@@ -25,7 +25,7 @@ import numpy as np
 from mor.compile.ode import OdeSystem, ode
 from mor.data.ports import Parameter
 from mor.substructures.differential import OdeSubstructure
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 PARAMETERS = (
     Parameter("J_p", 0.06, "kg m2", 1e-3, 1.0),
@@ -42,7 +42,7 @@ IDLE = 15000.0 / 11.0
 """Engine-side speed in rpm at the start, the engine's idle speed."""
 
 
-def ecvt_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
+def ecvt_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
     """Right-hand side: engine torque and output shaft speed in rpm in; engine speed in rpm and output torque out."""
     per_J_p, per_w_0, per_T_s = p[9], p[10], p[11]
     w_en, i = x[0], x[1]
@@ -76,7 +76,7 @@ def _system() -> OdeSystem:
     )(ecvt_rhs)
 
 
-def _open(p: Mapping[str, float]) -> Floats:
+def _open(p: Mapping[str, float]) -> Array:
     return np.array([IDLE * np.pi / 30, p["i_max"]])
 
 

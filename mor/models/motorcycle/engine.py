@@ -20,7 +20,7 @@ import numpy as np
 from mor.compile.ode import OdeSystem, ode
 from mor.data.ports import Parameter
 from mor.substructures.differential import OdeSubstructure
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 
 PARAMETERS = (
     Parameter("J", 0.0115, "kg m2", 1e-4, 1.0),
@@ -36,7 +36,7 @@ PARAMETERS = (
 )
 
 
-def engine_rhs(t: float, x: Floats, u: Floats, p: Floats, dx: Floats, y: Floats) -> None:
+def engine_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
     """Right-hand side: throttle 0..1 and shaft speed in rpm in, torque on the shaft in Nm out."""
     w_c, twist = x[0], x[1]
     n_c = w_c * 9.549296585513721
@@ -70,7 +70,7 @@ def idle_speed(p: Mapping[str, float]) -> float:
     return p["idle_gain"] * p["n_i"] / (p["idle_gain"] + p["mu"])
 
 
-def _idling(p: Mapping[str, float]) -> Floats:
+def _idling(p: Mapping[str, float]) -> Array:
     return np.array([idle_speed(p) * np.pi / 30, 0.0])
 
 

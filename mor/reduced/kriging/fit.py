@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mor.data.dataset import Dataset
-from mor.reduced.base import Array
 from mor.reduced.fit_data import check_fit_data, fit_domain
 from mor.reduced.kriging.kernels import KERNELS
 from mor.reduced.kriging.likelihood import CRITERIA
@@ -17,7 +16,7 @@ from mor.reduced.kriging.model import Kriging
 from mor.reduced.kriging.search import Candidate, Problem, search, search_calm
 from mor.reduced.pce.basis import Ints, index_set, matrix, recurrence_table, standard_maps, standardise, values
 from mor.sampling.space import ParameterSpace
-from rt_runtime.checks import finite_array, one_of, positive, whole
+from rt_runtime.checks import Array, finite_array, one_of, positive, whole
 from rt_runtime.errors import ConfigError
 
 TRENDS = {"simple": 0, "ordinary": 0, "linear": 1, "quadratic": 2}

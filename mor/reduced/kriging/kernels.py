@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from rt_runtime.checks import Array
 
 KERNELS = ("linear", "exponential", "matern32", "matern52", "gaussian")
 FACTOR = dict(zip(KERNELS, (1.0, 1.0, np.sqrt(3.0), np.sqrt(5.0), 1.0), strict=True))

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 
-from mor.reduced.kriging.kernels import Array, Correlations, Pairs
+from mor.reduced.kriging.kernels import Correlations, Pairs
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 

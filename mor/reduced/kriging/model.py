@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 
 from mor.data.ports import Port
-from mor.reduced.base import Array, Arrays, Header, ReducedModel, as_domain, frozen, header_ports
+from mor.reduced.base import Arrays, Header, ReducedModel, as_domain, frozen, header_ports
 from mor.reduced.kriging.evaluate import evaluate_one
 from mor.reduced.kriging.kernels import FACTOR, KERNELS, Pairs, correlation, cross, product, slope
 from mor.reduced.kriging.likelihood import Solved, solve_above
 from mor.reduced.pce.basis import TINY, Ints, matrix, slopes, standardise, values
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 _BLOCK = 40_000  # correlations that are computed together, so that they stay in the cache

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from mor.data.dataset import Dataset
 from mor.reduced.kriging.fit import Fitted, Rows, kernel_pairs
-from mor.reduced.kriging.kernels import FACTOR, Array, Pairs, product
+from mor.reduced.kriging.kernels import FACTOR, Pairs, product
 from mor.reduced.kriging.likelihood import solve_above
 from mor.reduced.kriging.model import Kriging
 from mor.reduced.kriging.search import Candidate, best_of, calmed, carried, refine, starts
@@ -18,7 +18,7 @@ from mor.reduced.pce.basis import Ints
 from mor.reduced.pce.fit import term_order
 from mor.reduced.pce.sparse import lar_order
 from mor.sampling.space import ParameterSpace
-from rt_runtime.checks import one_of
+from rt_runtime.checks import Array, one_of
 from rt_runtime.errors import ConfigError
 
 _AUTO = (("gaussian", False), ("matern52", False))

@@ -17,14 +17,13 @@ from dataclasses import replace
 import numpy as np
 
 from mor.marginals import LogNormal, Marginal, Normal
-from mor.reduced.base import Array
 from mor.reduced.kriging.kernels import FACTOR, correlation
 from mor.reduced.kriging.model import Kriging
 from mor.reduced.pce.basis import Ints, recurrence_table, values
 from mor.reduced.pce.gaussian_prior import heaviest
 from mor.reduced.pce.model import Pce
 from mor.sampling.space import ParameterSpace
-from rt_runtime.checks import whole
+from rt_runtime.checks import Array, whole
 from rt_runtime.errors import ConfigError
 
 _NODES = 96

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import minimize
 
-from mor.reduced.kriging.kernels import Array, Pairs
+from mor.reduced.kriging.kernels import Pairs
 from mor.reduced.kriging.likelihood import Objective, Solved
+from rt_runtime.checks import Array
 
 SHORTEST = 0.02  # lengths relative to the standard deviation of an input
 LONGEST = (2000.0, 200.0, 50.0, 15.0, 5.0)  # tried in turn while rounding is too large

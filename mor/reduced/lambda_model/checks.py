@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from mor.data.dataset import Dataset
-from mor.reduced.base import Array
 from mor.reduced.lambda_model.emulator import StochasticEmulator
+from rt_runtime.checks import Array
 
 LEVEL = 0.01
 """A p-value below it is told."""

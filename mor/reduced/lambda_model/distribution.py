@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import beta, boxcox
 
-from mor.reduced.base import Array
+from rt_runtime.checks import Array
 
 SMALLEST_SHAPE = -0.5
 """Shapes must lie above it: the variance is infinite at and below."""

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mor.reduced.base import Array, ReducedModel
+from mor.reduced.base import ReducedModel
 from mor.sampling.space import open_unit
-from rt_runtime.checks import one_of, whole
+from rt_runtime.checks import Array, one_of, whole
 from rt_runtime.errors import ConfigError
 
 SUMMARIES = ("mean", "std", "variance", "quantile")

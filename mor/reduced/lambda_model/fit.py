@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 
 from mor.data.dataset import Dataset
-from mor.reduced.base import Array
 from mor.reduced.fit_data import check_fit_data, fit_domain
 from mor.reduced.lambda_model.checks import check_emulator
 from mor.reduced.lambda_model.distribution import SMALLEST_SHAPE
@@ -19,7 +18,7 @@ from mor.reduced.lambda_model.selection import CRITERIA, Price, select
 from mor.reduced.pce.basis import Ints, index_set, matrix, recurrence_table, standard_maps, standardise, values
 from mor.reduced.pce.model import Pce
 from mor.sampling.space import ParameterSpace
-from rt_runtime.checks import one_of, whole
+from rt_runtime.checks import Array, one_of, whole
 from rt_runtime.errors import ConfigError
 
 DEGREES = (5, 3, 1, 1)

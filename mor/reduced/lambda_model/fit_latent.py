@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mor.data.dataset import Dataset
-from mor.reduced.base import Array
 from mor.reduced.fit_data import fit_domain
 from mor.reduced.lambda_model.checks import check_emulator
 from mor.reduced.lambda_model.fit import check_rows, fit_glam
@@ -22,7 +21,7 @@ from mor.reduced.lambda_model.latent_expansion import LATENT, LATENT_NAME, Spce,
 from mor.reduced.pce.basis import Ints, index_set, matrix, recurrence_table, standard_maps, standardise, values
 from mor.reduced.pce.model import Pce
 from mor.sampling.space import ParameterSpace
-from rt_runtime.checks import one_of, whole
+from rt_runtime.checks import Array, one_of, whole
 from rt_runtime.errors import ConfigError
 
 _LADDER = (1.0, 0.7, 0.5, 0.35, 0.25, 0.18, 0.13, 0.09)  # sigma over the spread around the mean

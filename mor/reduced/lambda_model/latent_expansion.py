@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from mor.data.ports import Port
 from mor.marginals import Marginal, Normal, Uniform
-from mor.reduced.base import Array, Arrays, Header, frozen, header_ports
+from mor.reduced.base import Arrays, Header, frozen, header_ports
 from mor.reduced.lambda_model.emulator import StochasticEmulator
 from mor.reduced.pce.basis import matrix, standardise, values
 from mor.reduced.pce.kernels import evaluate_one, program_of
 from mor.reduced.pce.model import Pce
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 NODES = 48

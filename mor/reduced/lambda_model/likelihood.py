@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mor.reduced.base import Array
 from mor.reduced.lambda_model.distribution import log_likelihood
 from mor.reduced.pce.basis import Ints
+from rt_runtime.checks import Array
 
 CENTRE, SPREAD, SLOPE = 0.10, 0.15, 0.10
 SHAPES = (2, 3)

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor.data.ports import Port
-from mor.reduced.base import Array, Arrays, Header, header_ports
+from mor.reduced.base import Arrays, Header, header_ports
 from mor.reduced.lambda_model import distribution as gld
 from mor.reduced.lambda_model.emulator import StochasticEmulator
 from mor.reduced.pce.kernels import evaluate_one
 from mor.reduced.pce.model import Pce
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 ROWS = ("lambda1", "ln_lambda2", "lambda3", "lambda4")

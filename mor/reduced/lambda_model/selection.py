@@ -19,10 +19,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mor.reduced.base import Array
 from mor.reduced.lambda_model.likelihood import Found, Problem, covariance
 from mor.reduced.pce.basis import Ints
 from mor.reduced.pce.sparse import lar
+from rt_runtime.checks import Array
 
 CRITERIA = ("ebic", "bic", "aic")
 START = 0.13  # shapes of a start

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor.marginals import LogNormal, Marginal
-from mor.reduced.base import Array
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 Ints = NDArray[np.int64]

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mor.data.dataset import Dataset
-from mor.reduced.base import Array
 from mor.reduced.pce.model import Pce
-from rt_runtime.checks import whole
+from rt_runtime.checks import Array, whole
 from rt_runtime.errors import ConfigError
 
 

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mor.data.dataset import Dataset
-from mor.reduced.base import Array
 from mor.reduced.fit_data import check_fit_data, fit_domain
 from mor.reduced.pce.basis import Ints, index_set, matrix, recurrence_table, standard_maps, standardise, values
 from mor.reduced.pce.gaussian_prior import DECAYS, smooth
 from mor.reduced.pce.model import Pce
 from mor.reduced.pce.sparse import lar, lar_error, lar_order, ols, omp
 from mor.sampling.space import ParameterSpace
-from rt_runtime.checks import finite_array, one_of, whole
+from rt_runtime.checks import Array, finite_array, one_of, whole
 from rt_runtime.errors import ConfigError
 
 METHODS = ("auto", "ols", "omp", "lar", "smooth")

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from mor.data.dataset import Dataset
 from mor.marginals import Uniform
-from mor.reduced.base import Array
 from mor.reduced.history import MemorySpec
 from mor.reduced.memory import MemoryModel, regressor_ports
 from mor.reduced.pce.fit import fit_pce
@@ -20,7 +19,7 @@ from mor.reduced.pce.model import Pce, joined
 from mor.reduced.ranges import Limits, distinct, free_run_error, memory_limits
 from mor.reduced.selection import Selection, best_of
 from mor.sampling.space import ParameterSpace
-from rt_runtime.checks import whole
+from rt_runtime.checks import Array, whole
 from rt_runtime.errors import ConfigError
 
 

@@ -16,11 +16,11 @@ from dataclasses import replace
 import numpy as np
 
 from mor.data.dataset import Dataset
-from mor.reduced.base import Array
 from mor.reduced.gate import gate_numbers
 from mor.reduced.history import MemorySpec, split_runs
 from mor.reduced.pce.model import Pce
 from mor.reduced.ranges import Limits
+from rt_runtime.checks import Array
 
 _KEPT = 20_000  # instants of all runs together that enter the least-squares problem
 _STEPS = 250_000  # instants that are run through for one slope: as many whole runs as they hold, at least one

@@ -20,9 +20,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mor.reduced.base import Array
 from mor.reduced.pce.basis import Ints, matrix
 from mor.reduced.pce.sparse import Fit
+from rt_runtime.checks import Array
 
 DECAYS = ("exponential", "algebraic")
 

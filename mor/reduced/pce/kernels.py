@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mor.reduced.base import Array
 from mor.reduced.pce.basis import Ints
+from rt_runtime.checks import Array
 
 
 class Program(NamedTuple):

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mor.data.ports import Port
-from mor.reduced.base import Array, Arrays, Header, ReducedModel, as_domain, frozen, header_ports
+from mor.reduced.base import Arrays, Header, ReducedModel, as_domain, frozen, header_ports
 from mor.reduced.pce.basis import TINY, Ints, matrix, slopes, standardise, values
 from mor.reduced.pce.kernels import Program, evaluate_one, evaluate_rows, program_of
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 

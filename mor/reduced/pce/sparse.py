@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mor.reduced.base import Array
+from rt_runtime.checks import Array
 
 Ints = NDArray[np.int64]
 
