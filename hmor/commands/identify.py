@@ -85,6 +85,7 @@ def identify(path: Path, *, poles: int, options: dict[str, Any]) -> dict[str, An
         "coherence_least": float(fit.frf.coherence.min()),
         "invertible": fit.invertible,
         "notes": list(fit.notes),
+        "problems": list(fit.problems),
         "fit": fit,
     }
 

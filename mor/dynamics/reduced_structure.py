@@ -162,6 +162,7 @@ def reduced(
                 "narrower band or a larger error."
             )
         count *= 2
+    result = fewest_modes(result, count, frequencies, full, goal)
     if not balanced:
         return result
     modal, balancing = small_response(result.system, frequencies), Balancing(result.system)
@@ -170,6 +171,54 @@ def reduced(
         if worst_difference(modal, small_response(small, frequencies)) <= error / 2:
             return Reduced(structure, small, None, band)
     return result
+
+
+def fewest_modes(given: Reduced, count: int, frequencies: Floats, full: Floats, error: float) -> Reduced:
+    """Leave out the modes that inputs do not reach or outputs do not see, as many as `error` allows.
+
+    Modes are ordered by their largest share in a response, |x_i| |f_i| / (c_i w_i) at resonance within the band, beyond
+    it by what is left of them besides their static answer.
+
+    Parameters
+    ----------
+    given
+        A modal reduction whose first `count` columns are modes.
+    count
+        Number of modes.
+    frequencies, full
+        Where the error is judged, and the responses of the full structure there.
+    error
+        Largest relative error.
+    """
+    s, T = given.structure, given.T
+    if T is None or worst_difference(full, small_response(given.system, frequencies)) > error:
+        return given
+    V, rest = T[:, :count], T[:, count:]
+    order = np.argsort(_shares(s, V, 2 * np.pi * given.band[1]))[::-1]
+    for goal in (0.8 * error, 0.4 * error):
+        low, high, best = 0, count, given
+        while high - low > 1:
+            middle = (low + high) // 2
+            kept = np.column_stack([V[:, np.sort(order[:middle])], rest])
+            system = state_space(s, kept)
+            if worst_difference(full, small_response(system, frequencies)) <= goal:
+                high, best = middle, Reduced(s, system, kept, given.band)
+            else:
+                low = middle
+        if best.error <= error:  # at the resonances of the smaller model, too
+            return best
+    return given
+
+
+def _shares(s: SparseStructure, V: Floats, highest: float) -> Floats:
+    w2, c = (np.einsum("ij,ij->j", V, matrix @ V) for matrix in (s.K, s.C))
+    w = np.sqrt(w2)
+    beyond = highest**2 / (w2 * np.maximum(w2 - highest**2, 1e-9 * w2))
+    gain = np.where(w > 1.1 * highest, beyond, 1 / np.maximum(c * w, 1e-6 * w2))
+    seen = np.abs(s.X @ V) + w * np.abs(s.V @ V) + w2 * np.abs(s.A @ V)
+    pairs = np.asarray(seen)[:, None, :] * np.abs(s.F.T @ V)[None, :, :] * gain
+    size = pairs.max(axis=2, keepdims=True)
+    return np.asarray((pairs / np.maximum(size, 1e-300)).max(axis=(0, 1)))
 
 
 def full_response(structure: SparseStructure, frequency: float) -> Floats:

@@ -37,6 +37,23 @@ class RayleighDamping:
         return cls(2 * ratio * w1 * w2 / (w1 + w2), 2 * ratio / (w1 + w2))
 
 
+class ReducedPart(LinearSubstructure):
+    """A finite-element part reduced to a few states, beside what it was reduced from.
+
+    `reduction` has the full structure, the basis and the error over the band; it is None where only matrices were
+    given.
+    """
+
+    reduction: Reduced | None = None
+
+    @property
+    def error(self) -> float:
+        """Largest relative error of the frequency responses over the band of the reduction."""
+        if self.reduction is None:
+            raise ConfigError(f"error of {self.of} is not known: reduce it with reduced_to or judged.")
+        return self.reduction.error
+
+
 class FiniteElementSubstructure(Substructure):
     """M x'' + C x' + K x = sum of load vectors times inputs, outputs rows times x, x' or x''; sparse.
 
@@ -97,8 +114,11 @@ class FiniteElementSubstructure(Substructure):
 
     def reduced_to(
         self, error: float, band: tuple[float, float], *, balanced: bool = False, method: str = "zoh"
-    ) -> LinearSubstructure:
+    ) -> ReducedPart:
         """Return the part as the smallest modal model (or balanced one) with at most this error over the band.
+
+        `part.error` tells the error, `part.reduction.history_error(u, dt)` that of a history; `part.block(dt=dt)` is
+        the block of a loop, and `linear_model(part, ...)` goes to a bundle.
 
         Parameters
         ----------
@@ -107,17 +127,19 @@ class FiniteElementSubstructure(Substructure):
         balanced : truncate further by balancing; outputs then have a direct term.
         method : how the loop discretises, as in LinearSubstructure.
         """
-        return self.small(reduced(self.structure, band=band, error=error, balanced=balanced).system, method=method)
+        return self.small(reduced(self.structure, band=band, error=error, balanced=balanced), method=method)
 
     def judged(self, reduction: Reduction | None = None, *, band: tuple[float, float], error: float = 1e-3) -> Reduced:
         """Return the reduced structure with its error over `band` and in histories; see `mor.dynamics.reduced`."""
         return reduced(self.structure, reduction, band=band, error=error)
 
-    def small(self, system: StateSpaceMatrices | Reduced, *, method: str = "zoh") -> LinearSubstructure:
+    def small(self, system: StateSpaceMatrices | Reduced, *, method: str = "zoh") -> ReducedPart:
         """Return a reduced structure as a substructure with the ports of this one."""
-        system = system.system if isinstance(system, Reduced) else system
-        matrices = (system.A, system.B, system.C, system.D)
-        return LinearSubstructure(self.name, matrices, inputs=self.inputs, outputs=self.outputs, method=method)
+        given = system.system if isinstance(system, Reduced) else system
+        matrices = (given.A, given.B, given.C, given.D)
+        part = ReducedPart(self.name, matrices, inputs=self.inputs, outputs=self.outputs, method=method)
+        part.reduction = system if isinstance(system, Reduced) else None
+        return part
 
     def _simulate(self, rows: Floats, dt: float, values: dict[str, float], hold: str, every: int) -> Floats:
         step = Newmark(self.structure, dt)
