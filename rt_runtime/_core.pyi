@@ -929,5 +929,11 @@ class SiteChannel:
     @property
     def messages(self) -> int: ...
 
+    @property
+    def waiting(self) -> tuple[str, int]:
+        """
+        Address and port of the last other client that knocked meanwhile; port 0 when there was none.
+        """
+
 class OpenSeesActuator(Actuator):
     def __init__(self, host: str, port: int, timeout: float, steps: int) -> None: ...

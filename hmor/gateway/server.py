@@ -69,6 +69,7 @@ class SiteServer:
             raise ConfigError(f"Port {self.port} of the site cannot be opened: {error}; choose another.") from None
         self.port = int(self._listening.getsockname()[1])
         self._connection: socket.socket | None = None
+        self._waiting = ("", 0)  # a client of UDP that knocked while another one was served
         self._thread: threading.Thread | None = None
 
     def serve(self, sessions: int = 0) -> None:
@@ -79,10 +80,11 @@ class SiteServer:
                 self._session(*found)
 
     def _next_client(self) -> tuple[socket.socket, tuple[str, int]] | None:
-        self._listening.settimeout(0.2)
         try:
+            self._listening.settimeout(0.2)
             if self.udp:
-                data, sender = self._listening.recvfrom(65_536)
+                data, sender = (b"\1", self._waiting) if self._waiting[1] else self._listening.recvfrom(65_536)
+                self._waiting = ("", 0)
                 if len(data) != 1 or not self._allowed(sender[0]):
                     return None
                 self._listening.sendto(data, sender)
@@ -109,14 +111,15 @@ class SiteServer:
         self._connection = connection
         channel = _core.SiteChannel(connection.fileno(), self.udp, *sender, self.idle, self.quick)
         try:
-            self._answer(channel, session)
+            if not self._stopping.is_set():  # set before the connection was known to `stop`
+                self._answer(channel, session)
             session.ended = "ended the test"
         except (ConfigError, SiteError) as error:
             session.ended = f"was closed: {error}"
         except RuntimeError as error:  # the channel says what happened to the client
             session.ended = str(error)
         finally:
-            session.messages = channel.messages
+            session.messages, self._waiting = channel.messages, channel.waiting
             if not self.udp:
                 connection.close()
         self.sessions.append(session)
@@ -163,16 +166,18 @@ class SiteServer:
     def stop(self) -> None:
         """End the present session and listen no more."""
         self._stopping.set()
-        if self._connection is not None and not self.udp:
-            with contextlib.suppress(OSError):
-                self._connection.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits for a message
-        self._listening.close()
+        for one in (self._connection, self._listening):
+            if one is not None:
+                with contextlib.suppress(OSError):  # not connected, or closed: it wakes the thread all the same
+                    one.shutdown(socket.SHUT_RDWR)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+        self.join()
+        self._listening.close()
 
 
 def _numbers(site: Site, action: int, sizes: Sizes, at: Floats) -> Floats:

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -24,6 +26,8 @@ SiteChannel::SiteChannel(int handle, bool datagrams, const sockaddr_in& client, 
 }
 
 std::size_t SiteChannel::receive_some(char* at, std::size_t size, double seconds) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point until = Clock::now() + std::chrono::microseconds(static_cast<long>(1e6 * seconds));
   const int on = 1;
   while (true) {
     if (!datagrams_ && quick_) setsockopt(handle_, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
@@ -32,15 +36,24 @@ std::size_t SiteChannel::receive_some(char* at, std::size_t size, double seconds
     ssize_t n = datagrams_ ? ::recvfrom(handle_, at, size, MSG_DONTWAIT | MSG_TRUNC, reinterpret_cast<sockaddr*>(&from), &width)
                            : ::recv(handle_, at, size, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+      if (left <= 0) {
+        char text[64];
+        std::snprintf(text, sizeof text, "was silent for %g s", seconds);
+        throw std::runtime_error(text);
+      }
       pollfd ready{handle_, POLLIN, 0};
-      const int found = ::poll(&ready, 1, static_cast<int>(std::ceil(1e3 * seconds)));
-      if (found == 0) throw std::runtime_error("was silent for " + std::to_string(std::lround(seconds)) + " s");
-      if (found < 0 && errno != EINTR) throw std::runtime_error(std::string("was lost: ") + std::strerror(errno));
+      if (::poll(&ready, 1, static_cast<int>(std::min<long>(left, 1000000))) < 0 && errno != EINTR)
+        throw std::runtime_error(std::string("was lost: ") + std::strerror(errno));
       continue;
     }
     if (n < 0) throw std::runtime_error(std::string("was lost: ") + std::strerror(errno));
     if (!datagrams_) return static_cast<std::size_t>(n);
-    if (from.sin_addr.s_addr != client_.sin_addr.s_addr || from.sin_port != client_.sin_port) continue;
+    if (from.sin_family != AF_INET) throw std::runtime_error("was closed: the site stops");  // by shutdown of the socket
+    if (from.sin_addr.s_addr != client_.sin_addr.s_addr || from.sin_port != client_.sin_port) {
+      if (n == 1) waiting_ = from;
+      continue;
+    }
     if (static_cast<std::size_t>(n) > size)
       throw std::runtime_error("sent " + std::to_string(n) + " bytes where " + std::to_string(size) + " were due");
     return static_cast<std::size_t>(n);

@@ -32,6 +32,8 @@ class SiteChannel {
 
   const std::vector<double>& trial() const noexcept { return trial_; }
   long messages() const noexcept { return messages_; }
+  /// Datagrams: the last other client that knocked (one byte) meanwhile; its address is 0.0.0.0 when there was none.
+  const sockaddr_in& waiting() const noexcept { return waiting_; }
 
  private:
   std::size_t receive_some(char* at, std::size_t size, double seconds);
@@ -39,7 +41,7 @@ class SiteChannel {
 
   int handle_;
   bool datagrams_;
-  sockaddr_in client_;
+  sockaddr_in client_, waiting_{};
   double idle_;
   bool quick_;
   long messages_ = 0;

@@ -1,3 +1,4 @@
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -115,7 +116,15 @@ void bind_interop(nb::module_& m) {
           "numbers"_a)
       .def_prop_ro("trial", [](const SiteChannel& c) { return to_numpy(c.trial().data(), {c.trial().size()}); },
                    nb::rv_policy::move)
-      .def_prop_ro("messages", &SiteChannel::messages);
+      .def_prop_ro("messages", &SiteChannel::messages)
+      .def_prop_ro(
+          "waiting",
+          [](const SiteChannel& c) {
+            char host[INET_ADDRSTRLEN] = "";
+            inet_ntop(AF_INET, &c.waiting().sin_addr, host, sizeof host);
+            return std::pair<std::string, int>(host, ntohs(c.waiting().sin_port));
+          },
+          "Address and port of the last other client that knocked meanwhile; port 0 when there was none.");
 
   nb::class_<OpenSeesActuator, Actuator>(m, "OpenSeesActuator")
       .def(nb::init<std::string, int, double, int>(), "host"_a, "port"_a, "timeout"_a, "steps"_a);

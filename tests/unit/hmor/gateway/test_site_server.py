@@ -169,6 +169,56 @@ def test_what_a_client_may_not_do_ends_its_session_with_a_sentence(speak: Any, w
         assert words in wait_for(server, 1)
 
 
+class DatagramClient:
+    """A client of UDP: one byte and its answer first."""
+
+    def __init__(self, port: int) -> None:
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.settimeout(20.0)
+        self.socket.connect(("127.0.0.1", port))
+        self.socket.send(b"\1")
+
+    def greeted(self) -> bool:
+        return self.socket.recv(8) == b"\1"
+
+    def send(self, action: float, *numbers: float) -> None:
+        self.socket.send(np.array([action, *numbers, *[0.0] * (15 - len(numbers))]).tobytes())
+
+
+def test_a_killed_client_of_udp_is_known_by_its_silence_and_the_one_behind_it_is_served() -> None:
+    with SiteServer(LinearSite([[7.0]]), udp=True, idle=0.5) as server:
+        server.start(2)
+        first = DatagramClient(server.port)
+        assert first.greeted()
+        first.socket.send(struct.pack("<11i", *ONE))
+        first.send(3, 0.5)
+        first.socket.close()  # killed in the middle of a step
+        second = DatagramClient(server.port)
+        assert second.greeted()  # when the first is given up
+        assert "was silent" in server.sessions[0].ended
+        second.socket.send(struct.pack("<11i", *ONE))
+        second.send(3, 0.25)
+        second.send(10)
+        assert np.frombuffer(second.socket.recv(4096))[0] == 1.75
+        second.send(99)
+        assert wait_for(server, 2) == "ended the test"
+
+
+@pytest.mark.parametrize("udp", [False, True])
+@pytest.mark.parametrize("in_session", [False, True])
+def test_stopping_wakes_a_server_that_waits(udp: bool, in_session: bool) -> None:
+    with SiteServer(LinearSite([[1.0]]), udp=udp) as server:
+        thread = server.start()
+        client = (DatagramClient if udp else Client)(server.port) if in_session else None
+        if client is not None:
+            assert not udp or client.greeted()
+            client.socket.send(struct.pack("<11i", *ONE))
+            client.send(10)
+            assert len(client.socket.recv(4096)) > 0  # it is served
+    assert not thread.is_alive()
+    assert len(server.sessions) == in_session
+
+
 def test_a_port_that_is_taken_is_refused() -> None:
     with SiteServer(LinearSite([[1.0]])) as server, pytest.raises(ConfigError, match=r"Port \d+ of the site cannot be"):
         SiteServer(LinearSite([[1.0]]), port=server.port)
