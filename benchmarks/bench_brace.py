@@ -104,7 +104,9 @@ def run(quick: bool) -> dict[str, object]:
         memory = MemorySpec([X, V], [F], operators=(BoucWen("x"), *rate))
         began = time.process_time()
         models = [
-            fit_ffnn_memory(train, valid, memory, replace(config, network=replace(config.network, seed=seed)))
+            fit_ffnn_memory(
+                train, memory, valid=valid, config=replace(config, network=replace(config.network, seed=seed))
+            )
             for seed in seeds
         ]
         results[f"{name}.fit_cpu_s"] = (time.process_time() - began) / len(seeds)

@@ -26,7 +26,7 @@ def run(quick: bool) -> dict[str, object]:
         train, valid = sample_runs(side, range(6), volume=True), sample_runs(side, [100, 101], volume=True)
         start = time.process_time()
         model = fit_pce_memory(
-            train, valid, brake_history(side, volume=True), rows=1000, draws=1 if quick else 2, iterations=0,
+            train, brake_history(side, volume=True), valid=valid, rows=1000, draws=1 if quick else 2, iterations=0,
             domain=brake_domain(side),
         )  # fmt: skip
         results[f"{side}.fit_cpu_s"] = time.process_time() - start

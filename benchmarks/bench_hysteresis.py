@@ -154,8 +154,10 @@ def others_beside() -> dict[str, object]:
     config = MemoryConfig(FfnnConfig(hidden=(16, 16), restarts=1, iterations=60), rows=2000, iterations=15)
     seen = MemorySpec(signals, F, dt, input_lags=1)
     free = {
-        "filters": lambda: fit_ffnn_memory(train, valid, MemorySpec(signals, F, dt, filters=filters), config).rollout,
-        "lags": lambda: fit_ffnn_memory(train, valid, replace(seen, output_lags=1), config).rollout,
+        "filters": lambda: (
+            fit_ffnn_memory(train, MemorySpec(signals, F, dt, filters=filters), valid=valid, config=config).rollout
+        ),
+        "lags": lambda: fit_ffnn_memory(train, replace(seen, output_lags=1), valid=valid, config=config).rollout,
         "gru32": lambda: fit_gru_memory(train, seen, valid=valid, config=GruConfig(32, epochs=60)).rollout,
         "lstm32": lambda: fit_lstm(train, valid, seconds=60.0),
     }

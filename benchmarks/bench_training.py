@@ -47,7 +47,7 @@ def static(side: str) -> dict[str, object]:
     for seed in (1, 2, 3):
         train, valid, test = parts(side, seed)
         began = time.perf_counter()
-        model = fit_ffnn(train, valid, domain=bounds(side))
+        model = fit_ffnn(train, valid=valid, domain=bounds(side))
         seconds.append(time.perf_counter() - began)
         errors.append(nrmse(model.predict(test.X)[:, 0], test.Y[:, 0]))
     return {
@@ -63,13 +63,13 @@ def trainers(side: str) -> dict[str, object]:
     train, valid, _ = parts(side)
     dense = sample_static(side, lhs(brake_space(side), 20_000, seed=9))
     began = time.perf_counter()
-    lm = fit_ffnn(train, valid, FfnnConfig(restarts=2), domain=bounds(side))
+    lm = fit_ffnn(train, valid=valid, config=FfnnConfig(restarts=2), domain=bounds(side))
     seconds = time.perf_counter() - began
     warm = FfnnConfig(trainer="adam", restarts=1, iterations=2)
-    fit_ffnn(train, valid, warm, domain=bounds(side))  # loading torch is not training
+    fit_ffnn(train, valid=valid, config=warm, domain=bounds(side))  # loading torch is not training
     adam = fit_ffnn(
-        train, valid, FfnnConfig(trainer="adam", restarts=1, iterations=10**6, seconds=seconds, patience=10**6),
-        domain=bounds(side),
+        train, valid=valid, domain=bounds(side),
+        config=FfnnConfig(trainer="adam", restarts=1, iterations=10**6, seconds=seconds, patience=10**6),
     )  # fmt: skip
     bare = _bare_adam(train, bounds(side), seconds)
 
@@ -113,7 +113,7 @@ def _bare_adam(train: Dataset, domain: tuple[list[float], list[float]], seconds:
 def speed(side: str) -> dict[str, object]:
     """One evaluation beside the cheapest numpy formulation of the same network; a million points."""
     train, valid, _ = parts(side)
-    model = fit_ffnn(train, valid, FfnnConfig(restarts=1, iterations=50), domain=bounds(side))
+    model = fit_ffnn(train, valid=valid, config=FfnnConfig(restarts=1, iterations=50), domain=bounds(side))
     (W1, W2), (b1, b2), _ = model.folded
     A1, A2 = np.ascontiguousarray(W1.T), np.ascontiguousarray(W2.T)
     x = train.X[:1]
@@ -144,12 +144,14 @@ def memory(side: str, ride: Any, quick: bool) -> dict[str, object]:
     truth = ride[part.outputs[0].name]
     train, valid, _ = parts(side)
     gate = Gate(part.inputs[0].name, touching_force(side))
-    memoryless = gate.around(fit_ffnn(gate.open(train), gate.open(valid), domain=bounds(side)))
+    memoryless = gate.around(fit_ffnn(gate.open(train), valid=gate.open(valid), domain=bounds(side)))
     began = time.perf_counter()
     runs = [sample_runs(side, seeds, duration=60.0, volume=True) for seeds in (range(6), range(100, 102))]
     sampled = time.perf_counter()
     config = MemoryConfig(FfnnConfig((8, 8), restarts=1, iterations=200 if quick else 400), iterations=0)
-    model = fit_ffnn_memory(*runs, brake_history(side, volume=True), config, domain=brake_domain(side))
+    model = fit_ffnn_memory(
+        runs[0], brake_history(side, volume=True), valid=runs[1], config=config, domain=brake_domain(side)
+    )
     fitted = time.perf_counter()
     torque = model.rollout(u)[:, 0]
     free = _best(lambda: model.rollout(u), 1)

@@ -7,7 +7,7 @@ from training import FfnnConfig, fit_ffnn
 
 problem = brake_map()
 train, valid, test = problem.dataset(300, seed=1).split(0.6, 0.2, 0.2, seed=0)
-network = fit_ffnn(train, valid, FfnnConfig(hidden=(10,), restarts=3, seed=0))
+network = fit_ffnn(train, valid=valid, config=FfnnConfig(hidden=(10,), restarts=3, seed=0))
 print(f"NRMSE: {100 * validate(network, test, training=train).worst():.2f} %")
 
 fig, ax = plt.subplots(figsize=(4, 4), layout="constrained")

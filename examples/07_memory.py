@@ -28,7 +28,7 @@ def driven(seeds):
 
 filters = [LowPassMemory("F", tau) for tau in (0.03, 0.06, 0.12)]
 memory = MemorySpec(brake.inputs, brake.outputs, dt=dt, filters=filters)
-model = fit_pce_memory(driven(range(5)), driven([5]), memory, rows=600, domain=([0], [50]))
+model = fit_pce_memory(driven(range(5)), memory, valid=driven([5]), rows=600, domain=([0], [50]))
 
 t = np.arange(0, 5, dt)
 lever = np.interp(t, [0.5, 0.7, 2.5, 2.6, 4.0, 4.3], [0, 45, 45, 20, 20, 0])  # never seen in training

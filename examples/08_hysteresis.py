@@ -34,7 +34,7 @@ def runs(seeds):
 
 memory = MemorySpec([x], [force], operators=[Play("x", count=10, spacing="even")])
 config = MemoryConfig(FfnnConfig(hidden=(8,), restarts=1, iterations=60), rows=2000)
-model = fit_ffnn_memory(runs(range(8)), runs([10]), memory, config)
+model = fit_ffnn_memory(runs(range(8)), memory, valid=runs([10]), config=config)
 unseen = walk(20)
 answer, truth = model.rollout(unseen[:, None])[:, 0], brace(unseen)
 print(f"free run over an unseen walk: NRMSE {100 * nrmse(answer, truth):.2f} %")

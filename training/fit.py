@@ -73,9 +73,9 @@ class Outcome:
 
 def fit_ffnn(
     train: Samples,
+    *,
     valid: Samples | None = None,
     config: FfnnConfig | None = None,
-    *,
     domain: tuple[ArrayLike, ArrayLike] | None = None,
     importance: ArrayLike | None = None,
     folder: str | os.PathLike[str] | None = None,

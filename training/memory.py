@@ -60,10 +60,10 @@ class MemoryConfig:
 
 def fit_ffnn_memory(
     train: Dataset,
-    valid: Dataset,
-    history: MemorySpec,
-    config: MemoryConfig | None = None,
+    memory: MemorySpec,
     *,
+    valid: Dataset,
+    config: MemoryConfig | None = None,
     domain: tuple[ArrayLike, ArrayLike] | None = None,
     bounds: tuple[ArrayLike, ArrayLike] | None = None,
     outside_rule: str = "clip",
@@ -71,9 +71,9 @@ def fit_ffnn_memory(
     resume: bool = False,
     progress: bool = False,
 ) -> MemoryModel:
-    """Fit a network that remembers `history` to trajectories and return it finished.
+    """Fit a network that remembers `memory` to trajectories and return it finished.
 
-    `train` and `valid` hold whole trajectories (`run`), sampled every `history.dt` and starting from rest. `domain` =
+    `train` and `valid` hold whole trajectories (`run`), sampled every `memory.dt` and starting from rest. `domain` =
     (lower, upper) of the signals (default: their extent in `train`); `bounds` of the outputs (default: their extent
     with a margin of 5 %), kept in free run whatever comes in. Numbers of operators that are to be learned move together
     with the weights once those are fitted. The better of the one-step and the free-run fit on the free runs of `valid`
@@ -88,30 +88,30 @@ def fit_ffnn_memory(
         As in `fit_ffnn`.
     """
     config = config or MemoryConfig()
-    history = history.resolved(train)
-    history.check(valid)
-    history.check_opens()
+    memory = memory.resolved(train)
+    memory.check(valid)
+    memory.check_opens()
     seed = config.network.seed
-    limits = memory_limits(history, train, domain, bounds, 0.5 if outside_rule == "tangent" else 0.05)
-    rows = distinct(history.table(train, rows=config.rows, seed=seed))
-    check = distinct(history.table(valid, rows=config.rows, seed=seed + 1), besides=rows)
+    limits = memory_limits(memory, train, domain, bounds, 0.5 if outside_rule == "tangent" else 0.05)
+    rows = distinct(memory.table(train, rows=config.rows, seed=seed))
+    check = distinct(memory.table(valid, rows=config.rows, seed=seed + 1), besides=rows)
     place = None if folder is None else Path(folder)
     net = fit_ffnn(
-        rows, check, config.network, domain=limits.features,
+        rows, valid=check, config=config.network, domain=limits.features,
         folder=None if place is None else place / "one_step", resume=resume, progress=progress,
     )  # fmt: skip
     data = scale(rows, check, limits.features)
     layout = data.layout(config.network.hidden, config.network.activation)
     theta = np.concatenate([part for W, b in zip(net.weights, net.biases, strict=True) for part in (W.ravel(), b)])
-    recursion = Recursion(history, data)
+    recursion = Recursion(memory, data)
     finish = partial(_finished, train=train, outside_rule=outside_rule)
     first = finish(_assemble(recursion, layout, theta, limits, net.origin))
-    if learns(history) and not history.feedback and config.iterations > 0:
+    if learns(memory) and not memory.feedback and config.iterations > 0:
         learned, refined = _learned(train, recursion, layout, theta, config, progress)
         origin = {**net.origin, "learned_operators": True}
         second = finish(_assemble(Recursion(learned, data), layout, refined, limits, origin))
         return min((first, second), key=lambda model: free_run_error(model, valid))
-    if not history.feedback or config.iterations == 0:
+    if not memory.feedback or config.iterations == 0:
         return first
     refined = _free_run(train, recursion, layout, theta, config, place, resume, progress)
     second = finish(_assemble(recursion, layout, refined, limits, {**net.origin, "free_run": True}))

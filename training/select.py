@@ -26,9 +26,9 @@ from training.scaled import Samples
 
 def select_ffnn(
     train: Samples,
+    *,
     valid: Samples,
     config: FfnnConfig | None = None,
-    *,
     hidden: Sequence[Sequence[int]] = ((5,), (10,), (20,), (10, 10)),
     activations: Sequence[str] = ("tanh",),
     seeds: Sequence[int] = (0,),
@@ -67,7 +67,7 @@ def select_ffnn(
             if folder is not None:
                 place = Path(folder) / f"{layers}_{candidate.activation}_{candidate.seed}"
             began = time.perf_counter()
-            model = fit_ffnn(train, valid, candidate, domain=domain, folder=place, resume=resume)
+            model = fit_ffnn(train, valid=valid, config=candidate, domain=domain, folder=place, resume=resume)
             models.append(model)
             table.append(
                 {
@@ -86,10 +86,10 @@ def select_ffnn(
 
 def select_history(
     train: Dataset,
-    valid: Dataset,
-    histories: Sequence[MemorySpec],
-    config: MemoryConfig | None = None,
+    memories: Sequence[MemorySpec],
     *,
+    valid: Dataset,
+    config: MemoryConfig | None = None,
     domain: tuple[ArrayLike, ArrayLike] | None = None,
     bounds: tuple[ArrayLike, ArrayLike] | None = None,
     folder: str | os.PathLike[str] | None = None,
@@ -102,22 +102,22 @@ def select_history(
     ----------
     train, config, domain, bounds
         As in `fit_ffnn_memory`.
-    histories
+    memories
         The candidates.
     folder, resume, progress
         As in `fit_ffnn`.
     """
-    if not histories:
-        raise ConfigError("histories of select_history must name at least one, got none.")
+    if not memories:
+        raise ConfigError("memories of select_history must name at least one, got none.")
     models, table = [], []
-    with bar(progress, len(histories), "select memory") as update:
-        for i, history in enumerate(histories):
+    with bar(progress, len(memories), "select memory") as update:
+        for i, history in enumerate(memories):
             filters = [[f.of, f.time_constant] for f in history.filters]
             update(i, f"{history.input_lags} and {history.output_lags} lags, {len(filters)} filters")
             place = None if folder is None else Path(folder) / f"history_{i}"
             began = time.perf_counter()
             model = fit_ffnn_memory(
-                train, valid, history, config, domain=domain, bounds=bounds, folder=place, resume=resume
+                train, history, valid=valid, config=config, domain=domain, bounds=bounds, folder=place, resume=resume
             )
             models.append(model)
             table.append(

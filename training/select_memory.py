@@ -94,7 +94,9 @@ def select_memory(
                 update(len(table), f"{name}, {'-'.join(map(str, size))}")
                 began = time.process_time()
                 networks = [replace(base.network, hidden=tuple(size), seed=seed) for seed in seeds]
-                fits = [fit_ffnn_memory(train, valid, memory, replace(base, network=net)) for net in networks]
+                fits = [
+                    fit_ffnn_memory(train, memory, valid=valid, config=replace(base, network=net)) for net in networks
+                ]
                 errors = np.array([free_run_error(model, valid) for model in fits])
                 models.append(fits[int(np.argmin(errors))])
                 table.append(

@@ -23,4 +23,4 @@ def ffnn_surrogate(data: Dataset, space: ParameterSpace) -> Ffnn:
         Laws of the inputs; their bounds, where they have some, are the domain of the network.
     """
     train, valid, _ = data.split(_SHARE, 1.0 - _SHARE, 0.0, seed=0)
-    return fit_ffnn(train, valid, FfnnConfig(restarts=3, iterations=300), domain=fit_domain(data, space))
+    return fit_ffnn(train, valid=valid, config=FfnnConfig(restarts=3, iterations=300), domain=fit_domain(data, space))

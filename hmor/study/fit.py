@@ -98,13 +98,13 @@ def fit(
         if isinstance(settings, PceSettings):
             from mor import fit_pce_memory
 
-            return fit_pce_memory(train, valid, history, domain=domain, **settings.arguments(), **given), []
+            return fit_pce_memory(train, history, valid=valid, domain=domain, **settings.arguments(), **given), []
         from training import MemoryConfig, fit_ffnn_memory
 
         assert isinstance(settings, FfnnSettings)
         config = MemoryConfig(settings.config(), **given)
         remembering = fit_ffnn_memory(
-            train, valid, history, config, domain=domain, folder=folder, resume=resume, progress=progress
+            train, history, valid=valid, config=config, domain=domain, folder=folder, resume=resume, progress=progress
         )
         return remembering, []
 
@@ -135,9 +135,9 @@ def _network(settings: FfnnSettings, train: Dataset, valid: Dataset, **options: 
     from training import fit_ffnn, select_ffnn
 
     if not settings.candidates:
-        return fit_ffnn(train, valid, settings.config(), **options), []
+        return fit_ffnn(train, valid=valid, config=settings.config(), **options), []
     result = select_ffnn(
-        train, valid, settings.config(), hidden=settings.candidates, activations=settings.activations,
+        train, valid=valid, config=settings.config(), hidden=settings.candidates, activations=settings.activations,
         seeds=settings.seeds or [settings.seed], **options,
     )  # fmt: skip
     return result.model, result.table

@@ -99,7 +99,7 @@ def test_a_brake_with_memory_runs_freely_for_450_000_steps(tmp_path: Path) -> No
 
     runs = [sample_runs("rear", seeds, duration=3.0, dt=1e-4) for seeds in (range(4), range(10, 11))]
     config = MemoryConfig(network=FfnnConfig((8,), restarts=1, seed=0, iterations=40), rows=1000, iterations=0)
-    model = fit_ffnn_memory(runs[0], runs[1], brake_history("rear", dt=1e-4), config)
+    model = fit_ffnn_memory(runs[0], brake_history("rear", dt=1e-4), valid=runs[1], config=config)
     bundle = write(model, tmp_path / "b", targets=("onnx", "c", "fmu", "fmu3"))
     drive = operating_range(brake_channels("rear"), duration=45.0, rate=1e4, seed=99)
     u = np.column_stack([drive[port.name].values for port in model.inputs])[:450_000]

@@ -33,7 +33,7 @@ def bounds(side: str) -> tuple[list[float], list[float]]:
 @pytest.mark.parametrize("side", SIDES)
 def test_200_points_are_enough_for_the_static_map(side: str) -> None:
     train, valid, test = parts(side)
-    model = fit_ffnn(train, valid, domain=bounds(side))
+    model = fit_ffnn(train, valid=valid, domain=bounds(side))
     assert model.describe()["layers"] == [2, 10, 1]
     assert nrmse(model.predict(test.X)[:, 0], test.Y[:, 0]) < 0.005
     dense = sample_static(side, lhs(brake_space(side), 5000, seed=9))
@@ -47,7 +47,7 @@ def test_without_lever_force_the_static_models_of_the_study_give_no_torque(side:
     both = Dataset(np.vstack([train.X, valid.X]), np.vstack([train.Y, valid.Y]), train.inputs, train.outputs)
     dense = sample_static(side, lhs(brake_space(side), 5000, seed=9))
     gate = pad_gate(side)
-    network = fit_ffnn(gate.open(train), gate.open(valid), FfnnConfig(restarts=3), domain=bounds(side))
+    network = fit_ffnn(gate.open(train), valid=gate.open(valid), config=FfnnConfig(restarts=3), domain=bounds(side))
     expansion = fit_pce(gate.open(both), brake_space(side))
     for model, most in ((gate.around(network), 0.002), (gate.around(expansion), 0.001)):
         assert nrmse(model.predict(dense.X)[:, 0], dense.Y[:, 0]) < most
@@ -67,7 +67,7 @@ def test_levenberg_marquardt_is_far_ahead_of_adam_in_the_same_time() -> None:
     adam = FfnnConfig(trainer="adam", restarts=1, iterations=10**6, patience=10**6, seconds=1.0)
     errors = {}
     for name, config in (("lm", FfnnConfig(restarts=2, seconds=1.0)), ("adam", adam)):
-        model = fit_ffnn(train, valid, config, domain=bounds("rear"))
+        model = fit_ffnn(train, valid=valid, config=config, domain=bounds("rear"))
         errors[name] = float(np.mean((model.predict(dense.X) - dense.Y) ** 2))
     assert errors["adam"] > 10.0 * errors["lm"]
 
@@ -89,7 +89,9 @@ def test_a_brake_with_memory_follows_the_ride_in_free_run(side: str) -> None:
     assert len(u) >= 450_000
     runs = [sample_runs(side, seeds, duration=60.0, volume=True) for seeds in (range(6), range(100, 102))]
     config = MemoryConfig(FfnnConfig((8, 8), restarts=1, iterations=400), iterations=0)
-    model = fit_ffnn_memory(runs[0], runs[1], brake_history(side, volume=True), config, domain=brake_domain(side))
+    model = fit_ffnn_memory(
+        runs[0], brake_history(side, volume=True), valid=runs[1], config=config, domain=brake_domain(side)
+    )
     y = model.rollout(u)
     error = nrmse(y[:, 0], truth)
     assert error < 0.005
@@ -97,7 +99,7 @@ def test_a_brake_with_memory_follows_the_ride_in_free_run(side: str) -> None:
     assert np.all(y >= lower) and np.all(y <= upper)
     assert not y[:10_000, 0].any() and not y[-10_000:, 0].any()  # nobody pulls the lever
     train, valid, _ = parts(side)
-    memoryless = fit_ffnn(train, valid, domain=bounds(side))
+    memoryless = fit_ffnn(train, valid=valid, domain=bounds(side))
     assert nrmse(memoryless.predict(u)[:, 0], truth) > 3 * error
 
 
@@ -111,7 +113,7 @@ def test_a_polynomial_brake_with_memory_does_too(side: str) -> None:
     seeds = range(first, first + 6), range(first + 6, first + 8)
     train, valid = (sample_runs(side, part_seeds, duration=30.0, volume=True) for part_seeds in seeds)
     history = brake_history(side, volume=True)
-    model = fit_pce_memory(train, valid, history, rows=1000, iterations=0, domain=brake_domain(side))
+    model = fit_pce_memory(train, history, valid=valid, rows=1000, iterations=0, domain=brake_domain(side))
     y = model.rollout(u)
     assert nrmse(y[:, 0], truth) < 0.005
     assert not y[:10_000, 0].any() and not y[-10_000:, 0].any()

@@ -36,7 +36,7 @@ def fit_pier(height: float, *, seed: int = 0) -> MemoryModel:
     network = FfnnConfig(hidden=HIDDEN, restarts=1, iterations=ITERATIONS, seed=seed)
     train, valid = (campaign(height, which) for which in ("train", "valid"))
     train, valid = with_similar_piers(height)(train).mirrored(), valid.mirrored()
-    return fit_ffnn_memory(train, valid, memory_spec(), MemoryConfig(network, rows=ROWS, iterations=0))
+    return fit_ffnn_memory(train, memory_spec(), valid=valid, config=MemoryConfig(network, rows=ROWS, iterations=0))
 
 
 def exported(models: Mapping[str, MemoryModel]) -> dict[str, Substructure]:

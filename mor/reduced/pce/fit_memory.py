@@ -25,9 +25,9 @@ from rt_runtime.errors import ConfigError
 
 def fit_pce_memory(
     train: Dataset,
-    valid: Dataset,
-    history: MemorySpec,
+    memory: MemorySpec,
     *,
+    valid: Dataset,
     method: str = "omp",
     degree: int | Sequence[int] | None = None,
     q: float | Sequence[float] | None = None,
@@ -38,42 +38,42 @@ def fit_pce_memory(
     seed: int = 0,
     draws: int = 1,
 ) -> MemoryModel:
-    """Fit an expansion that remembers `history` to trajectories and return it finished.
+    """Fit an expansion that remembers `memory` to trajectories and return it finished.
 
-    `train` and `valid` hold whole trajectories (`run`), sampled every `history.dt` and starting from rest. `rows`
+    `train` and `valid` hold whole trajectories (`run`), sampled every `memory.dt` and starting from rest. `rows`
     instants drawn by `seed` choose terms and coefficients one step ahead (method, degree and q as in `fit_pce`); where
     outputs come back, up to `iterations` Gauss-Newton steps then fit the coefficients to whole free runs. With several
     `draws` of rows (seed, seed + 1, ...) that is done for each. The best on the free runs of `valid` comes back, by
-    the worst of outputs and hidden signals. Behind a gate of the history an output is fitted where it is not closed;
+    the worst of outputs and hidden signals. Behind a gate of the memory an output is fitted where it is not closed;
     what is remembered beside it, everywhere. domain: (lower, upper) of the signals, default their extent in
     `train`; bounds: of the outputs, default their extent with a margin of 5 %, kept whatever comes in.
     """
     whole(rows, "rows", "fit_pce_memory", 10)
     whole(iterations, "iterations", "fit_pce_memory", 0)
     whole(draws, "draws", "fit_pce_memory", 1)
-    history = history.resolved(train)
-    history.check(valid)
-    history.check_opens()
-    limits = memory_limits(history, train, domain, bounds)
-    space = _space(history, limits)
+    memory = memory.resolved(train)
+    memory.check(valid)
+    memory.check_opens()
+    limits = memory_limits(memory, train, domain, bounds)
+    space = _space(memory, limits)
     fit = partial(fit_pce, space=space, method=method, degree=degree, q=q)
     models = []
     for draw in range(draws):
-        drawn = history.table(train, rows=rows, seed=seed + draw)
+        drawn = memory.table(train, rows=rows, seed=seed + draw)
         table = Dataset(np.clip(drawn.X, *limits.features), drawn.Y, drawn.inputs, drawn.outputs)
-        step = _one_step(history, distinct(table), fit)
-        models.append(assemble(history, step, limits))
-        if history.feedback and iterations > 0:
-            better = refined(history, step, limits, train, iterations=iterations)
-            models.append(assemble(history, better, limits))
+        step = _one_step(memory, distinct(table), fit)
+        models.append(assemble(memory, step, limits))
+        if memory.feedback and iterations > 0:
+            better = refined(memory, step, limits, train, iterations=iterations)
+            models.append(assemble(memory, better, limits))
     return models[0] if len(models) == 1 else min(models, key=lambda model: free_run_error(model, valid))
 
 
 def select_pce_history(
     train: Dataset,
-    valid: Dataset,
-    histories: Sequence[MemorySpec],
+    memories: Sequence[MemorySpec],
     *,
+    valid: Dataset,
     method: str = "omp",
     rows: int = 2000,
     domain: tuple[ArrayLike, ArrayLike] | None = None,
@@ -88,16 +88,16 @@ def select_pce_history(
     ----------
     train
         Whole trajectories that are fitted.
-    histories
+    memories
         The candidates.
     method, rows, domain, bounds, seed
         As in `fit_pce_memory`.
     """
-    if not histories:
-        raise ConfigError("histories of select_pce_history must name at least one, got none.")
+    if not memories:
+        raise ConfigError("memories of select_pce_history must name at least one, got none.")
     models = [
-        fit_pce_memory(train, valid, h, method=method, rows=rows, domain=domain, bounds=bounds, seed=seed)
-        for h in histories
+        fit_pce_memory(train, h, valid=valid, method=method, rows=rows, domain=domain, bounds=bounds, seed=seed)
+        for h in memories
     ]
     table = [
         {
@@ -107,7 +107,7 @@ def select_pce_history(
             "free_run_nrmse": free_run_error(model, valid),
             "multiply_adds": model.cost,
         }
-        for history, model in zip(histories, models, strict=True)
+        for history, model in zip(memories, models, strict=True)
     ]
     return best_of(models, table, "free_run_nrmse")
 

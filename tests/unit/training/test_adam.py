@@ -43,7 +43,7 @@ def test_torch_and_numpy_agree(activation: str) -> None:
 
 def test_it_learns_and_repeats_itself() -> None:
     train, valid = brake(100, 0), brake(30, 1)
-    a, b = (fit_ffnn(train, valid, ADAM) for _ in range(2))
+    a, b = (fit_ffnn(train, valid=valid, config=ADAM) for _ in range(2))
     assert a.origin["valid_mse"] < 0.02
     assert a.weights[0].tobytes() == b.weights[0].tobytes()
     assert a.origin["trainer"] == "adam"
@@ -52,16 +52,16 @@ def test_it_learns_and_repeats_itself() -> None:
 def test_it_stops_when_validation_stops_improving() -> None:
     train, valid = brake(40, 0), brake(20, 1)
     config = FfnnConfig(hidden=(4,), trainer="adam", restarts=1, iterations=500, patience=3, learning_rate=0.3)
-    assert fit_ffnn(train, valid, config).origin["iterations"] < 500
+    assert fit_ffnn(train, valid=valid, config=config).origin["iterations"] < 500
 
 
 def test_an_interrupted_fit_resumes_to_the_same_bits(tmp_path: Path) -> None:
     train, valid = brake(60, 0), brake(20, 1)
-    whole = fit_ffnn(train, valid, ADAM)
+    whole = fit_ffnn(train, valid=valid, config=ADAM)
     part = FfnnConfig(hidden=(8,), trainer="adam", restarts=1, iterations=25, learning_rate=0.02)
-    fit_ffnn(train, valid, part, folder=tmp_path)
+    fit_ffnn(train, valid=valid, config=part, folder=tmp_path)
     assert (tmp_path / "restart_0" / "last.ckpt").exists()
-    resumed = fit_ffnn(train, valid, ADAM, folder=tmp_path, resume=True)
+    resumed = fit_ffnn(train, valid=valid, config=ADAM, folder=tmp_path, resume=True)
     assert resumed.weights[0].tobytes() == whole.weights[0].tobytes()
     assert (tmp_path / "restart_0" / "metrics.csv").exists()
     assert list((tmp_path / "restart_0").glob("events.*"))
@@ -69,11 +69,11 @@ def test_an_interrupted_fit_resumes_to_the_same_bits(tmp_path: Path) -> None:
 
 def test_it_needs_validation_data() -> None:
     with pytest.raises(ConfigError, match="valid of a fit with trainer 'adam' must be given: it decides when to stop"):
-        fit_ffnn(brake(30, 0), None, ADAM)
+        fit_ffnn(brake(30, 0), config=ADAM)
 
 
 def test_without_torch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "training.adam", raising=False)
     monkeypatch.setitem(sys.modules, "lightning.pytorch", None)
     with pytest.raises(MissingExtra, match=r"trainer 'adam' needs torch and lightning .*; install hybrid-mor\[train\]"):
-        fit_ffnn(brake(30, 0), brake(10, 1), ADAM)
+        fit_ffnn(brake(30, 0), valid=brake(10, 1), config=ADAM)

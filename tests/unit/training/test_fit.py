@@ -29,7 +29,7 @@ def brake(n: int, seed: int) -> Dataset:
 
 def test_a_brake_map_is_learned_from_few_points() -> None:
     train, valid, test = brake(150, 0), brake(40, 1), brake(2000, 2)
-    model = fit_ffnn(train, valid, FfnnConfig(restarts=2, iterations=400))
+    model = fit_ffnn(train, valid=valid, config=FfnnConfig(restarts=2, iterations=400))
     error = np.sqrt(np.sum((model.predict(test.X) - test.Y) ** 2) / np.sum(test.Y**2))
     assert error < 2e-3
     assert [p.name for p in (*model.inputs, *model.outputs)] == ["F_br", "w_rw", "tau_rw"]
@@ -43,35 +43,35 @@ def test_noise_is_not_learned() -> None:
     train, clean = brake(150, 0), brake(500, 2)
     noise = 3.0 * np.random.default_rng(5).normal(size=train.Y.shape)
     noisy = Dataset(train.X, train.Y + noise, INPUTS, OUTPUTS)
-    model = fit_ffnn(noisy, None, FfnnConfig(restarts=2, iterations=400))
+    model = fit_ffnn(noisy, config=FfnnConfig(restarts=2, iterations=400))
     half = 0.5 * (model.range[1] - model.range[0])[0]
     assert half * np.sqrt(1.0 / (2.0 * model.origin["beta"])) == pytest.approx(3.0, rel=0.2)
-    sharp = fit_ffnn(train, None, FfnnConfig(restarts=2, iterations=400))
+    sharp = fit_ffnn(train, config=FfnnConfig(restarts=2, iterations=400))
     assert model.origin["effective_parameters"] < sharp.origin["effective_parameters"] - 3.0
     assert np.sqrt(np.mean((model.predict(clean.X) - clean.Y) ** 2)) < 1.5
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_does_not() -> None:
     train, valid = brake(60, 0), brake(20, 1)
-    a, b = (fit_ffnn(train, valid, QUICK) for _ in range(2))
-    c = fit_ffnn(train, valid, FfnnConfig(hidden=(6,), restarts=2, iterations=60, seed=1))
+    a, b = (fit_ffnn(train, valid=valid, config=QUICK) for _ in range(2))
+    c = fit_ffnn(train, valid=valid, config=FfnnConfig(hidden=(6,), restarts=2, iterations=60, seed=1))
     assert a.weights[0].tobytes() == b.weights[0].tobytes()
     assert a.weights[0].tobytes() != c.weights[0].tobytes()
 
 
 def test_domain_is_what_is_scaled() -> None:
-    model = fit_ffnn(brake(60, 0), brake(20, 1), QUICK, domain=([0.0, 0.0], [50.0, 49.0]))
+    model = fit_ffnn(brake(60, 0), valid=brake(20, 1), config=QUICK, domain=([0.0, 0.0], [50.0, 49.0]))
     assert [b.tolist() for b in model.domain] == [[0.0, 0.0], [50.0, 49.0]]
-    inner = fit_ffnn(brake(60, 0), brake(20, 1), QUICK)
+    inner = fit_ffnn(brake(60, 0), valid=brake(20, 1), config=QUICK)
     assert inner.domain[0][0] == brake(60, 0).X[:, 0].min()
 
 
 def test_an_interrupted_fit_resumes_to_the_same_bits(tmp_path: Path) -> None:
     train, valid = brake(60, 0), brake(20, 1)
-    whole = fit_ffnn(train, valid, QUICK)
+    whole = fit_ffnn(train, valid=valid, config=QUICK)
     short = FfnnConfig(hidden=(6,), restarts=1, iterations=25)
-    fit_ffnn(train, valid, short, folder=tmp_path)
-    resumed = fit_ffnn(train, valid, QUICK, folder=tmp_path, resume=True)
+    fit_ffnn(train, valid=valid, config=short, folder=tmp_path)
+    resumed = fit_ffnn(train, valid=valid, config=QUICK, folder=tmp_path, resume=True)
     assert resumed.weights[0].tobytes() == whole.weights[0].tobytes()
     assert resumed.origin == whole.origin
     with (tmp_path / "restart_0" / "metrics.csv").open() as file:
@@ -86,30 +86,30 @@ def test_an_interrupted_fit_resumes_to_the_same_bits(tmp_path: Path) -> None:
 def test_a_fit_can_be_watched_in_tensorboard(tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    fit_ffnn(brake(60, 0), brake(20, 1), QUICK, folder=tmp_path)
+    fit_ffnn(brake(60, 0), valid=brake(20, 1), config=QUICK, folder=tmp_path)
     events = EventAccumulator(str(tmp_path / "restart_1"))
     events.Reload()
     assert [e.step for e in events.Scalars("effective_parameters")] == [10, 20, 30, 40, 50, 60]
 
 
 def test_resuming_with_other_settings_or_data_is_refused(tmp_path: Path) -> None:
-    fit_ffnn(brake(60, 0), brake(20, 1), QUICK, folder=tmp_path)
+    fit_ffnn(brake(60, 0), valid=brake(20, 1), config=QUICK, folder=tmp_path)
     with pytest.raises(
         ConfigError, match=r"was begun with other settings .* got a different hidden; use another folder"
     ):
-        fit_ffnn(brake(60, 0), brake(20, 1), FfnnConfig(hidden=(7,)), folder=tmp_path, resume=True)
+        fit_ffnn(brake(60, 0), valid=brake(20, 1), config=FfnnConfig(hidden=(7,)), folder=tmp_path, resume=True)
     with pytest.raises(ConfigError, match="got a different data"):
-        fit_ffnn(brake(60, 3), brake(20, 1), QUICK, folder=tmp_path, resume=True)
+        fit_ffnn(brake(60, 3), valid=brake(20, 1), config=QUICK, folder=tmp_path, resume=True)
 
 
 def test_a_time_limit_ends_the_fit() -> None:
-    model = fit_ffnn(brake(60, 0), brake(20, 1), FfnnConfig(restarts=50, iterations=100_000, seconds=0.05))
+    model = fit_ffnn(brake(60, 0), valid=brake(20, 1), config=FfnnConfig(restarts=50, iterations=100_000, seconds=0.05))
     assert model.origin["iterations"] < 100_000
 
 
 def test_selection_tries_every_combination_and_keeps_the_best() -> None:
     result = select_ffnn(
-        brake(80, 0), brake(30, 1), FfnnConfig(restarts=1, iterations=60), hidden=[(2,), (8,)],
+        brake(80, 0), valid=brake(30, 1), config=FfnnConfig(restarts=1, iterations=60), hidden=[(2,), (8,)],
         activations=("tanh", "sigmoid"), seeds=(0, 1),
     )  # fmt: skip
     assert len(result.table) == 8
@@ -121,7 +121,7 @@ def test_selection_tries_every_combination_and_keeps_the_best() -> None:
 
 def test_selection_needs_candidates() -> None:
     with pytest.raises(ConfigError, match="hidden, activations and seeds of select_ffnn must each name at least one"):
-        select_ffnn(brake(20, 0), brake(20, 1), hidden=())
+        select_ffnn(brake(20, 0), valid=brake(20, 1), hidden=())
 
 
 def test_normal_equations_are_the_same_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,25 +157,25 @@ def changed(**columns: Any) -> Dataset:
 )
 def test_bad_data_are_refused(train: Dataset, valid: Dataset | None, text: str) -> None:
     with pytest.raises(ConfigError, match=text):
-        fit_ffnn(train, valid, QUICK)
+        fit_ffnn(train, valid=valid, config=QUICK)
 
 
 def test_doubtful_data_are_spoken_of(caplog) -> None:
     data = brake(60, 0)
-    fit_ffnn(data, data.take(np.arange(10)), QUICK)
-    fit_ffnn(data.take(np.r_[0:60, 0:5]), None, QUICK)
+    fit_ffnn(data, valid=data.take(np.arange(10)), config=QUICK)
+    fit_ffnn(data.take(np.r_[0:60, 0:5]), config=QUICK)
     said = [record.getMessage() for record in caplog.records]
     assert any(text.startswith("Validation data share 10 of 10 rows with the training data;") for text in said)
     assert "Training data repeat 5 of 65 rows." in said
     with pytest.warns(UserWarning, match="20 values for 25 parameters"):
-        fit_ffnn(brake(20, 0), None, QUICK)
+        fit_ffnn(brake(20, 0), config=QUICK)
 
 
 def test_wrong_domain_is_refused() -> None:
     with pytest.raises(
         ConfigError, match=r"domain of a fit must be lower and upper bounds .* of 2 inputs, got \[0.0\]"
     ):
-        fit_ffnn(brake(30, 0), None, QUICK, domain=([0.0], [1.0]))
+        fit_ffnn(brake(30, 0), config=QUICK, domain=([0.0], [1.0]))
 
 
 def test_all_wrong_settings_are_named_at_once() -> None:
@@ -203,7 +203,7 @@ def test_an_output_of_little_importance_is_fitted_less_well() -> None:
     data = Dataset(X, np.hstack([np.sin(4.0 * X), np.cos(5.0 * X)]), {"x": ""}, {"a": "", "b": ""})
     config = FfnnConfig(hidden=(3,), restarts=4, iterations=200)
     errors = [
-        np.mean((fit_ffnn(data, None, config, importance=weights).predict(X) - data.Y) ** 2, axis=0)
+        np.mean((fit_ffnn(data, config=config, importance=weights).predict(X) - data.Y) ** 2, axis=0)
         for weights in ([1.0, 0.01], [0.01, 1.0])
     ]
     assert errors[0][0] < 0.1 * errors[1][0] and errors[1][1] < 0.1 * errors[0][1]

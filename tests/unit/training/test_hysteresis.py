@@ -53,14 +53,14 @@ def test_slopes_by_the_numbers_of_operators_are_those_of_differences() -> None:
 def test_the_numbers_of_a_brace_are_found() -> None:
     train, valid, test = brace(range(6)), brace(range(20, 22)), brace(range(30, 32))
     patient = replace(QUICK, rows=800, iterations=120)
-    model = fit_ffnn_memory(train, valid, SPEC, patient)
+    model = fit_ffnn_memory(train, SPEC, valid=valid, config=patient)
     cell, power = model.operators
     assert isinstance(cell, BoucWen) and isinstance(power, Power)
     assert cell.lengths[0] == pytest.approx(0.15, rel=0.05) and cell.sharpness[0] == pytest.approx(1.2, rel=0.1)
     assert power.exponent == pytest.approx(0.4, abs=0.05)
     assert free_run_error(model, test) < 0.01
     assert model.step.origin["learned_operators"] is True
-    again = fit_ffnn_memory(train, valid, SPEC, patient)
+    again = fit_ffnn_memory(train, SPEC, valid=valid, config=patient)
     assert again.rollout(test.X).tobytes() == model.rollout(test.X).tobytes()
 
 
@@ -69,7 +69,8 @@ def test_outside_of_the_data_it_does_what_was_declared() -> None:
     memory = MemorySpec([X, V], [F], operators=(Play("x", 4), Power("v", 0.4)))
     far = np.column_stack([np.linspace(0.0, 1.5, 300), np.zeros(300)])
     clip, tangent, trip = (
-        fit_ffnn_memory(train, valid, memory, QUICK, outside_rule=rule) for rule in ("clip", "tangent", "trip")
+        fit_ffnn_memory(train, memory, valid=valid, config=QUICK, outside_rule=rule)
+        for rule in ("clip", "tangent", "trip")
     )
     edge = clip.domain[1][0]
     beyond = far[:, 0] > edge

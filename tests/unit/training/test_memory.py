@@ -85,9 +85,9 @@ def test_the_step_of_the_data_must_be_that_of_the_history() -> None:
     with pytest.raises(
         ConfigError, match=r"must be sampled every dt = 0\.01 s of its history, got a row every 0\.02 s; resample"
     ):
-        fit_ffnn_memory(known, data, HISTORIES["lags"])
+        fit_ffnn_memory(known, HISTORIES["lags"], valid=data)
     with pytest.raises(ConfigError, match=r"every dt = 0\.01 s"):
-        fit_ffnn_memory(data, known, HISTORIES["lags"])
+        fit_ffnn_memory(data, HISTORIES["lags"], valid=known)
 
 
 def test_a_run_that_leaves_the_data_counts_as_infinite() -> None:
@@ -104,7 +104,7 @@ def test_the_one_step_map_does_what_the_history_says(name: str) -> None:
     history = HISTORIES[name]
     train, valid = lagging_brake(3, 0), lagging_brake(1, 1)
     config = MemoryConfig(FfnnConfig(hidden=(5,), restarts=1, iterations=20), rows=300, iterations=0)
-    model = fit_ffnn_memory(train, valid, history, config, bounds=(-1e4, 1e4))
+    model = fit_ffnn_memory(train, history, valid=valid, config=config, bounds=(-1e4, 1e4))
     assert [p.name for p in model.outputs] == ["tau"]
     assert [p.name for p in model.step.outputs] == ["tau", *(p.name for p in history.states)]
     u = split_runs(valid)[0].X[:300]
@@ -113,7 +113,7 @@ def test_the_one_step_map_does_what_the_history_says(name: str) -> None:
     domain = tuple(b[features] for b in model.step.domain)
     kept = distinct(rows)
     check = distinct(history.table(valid, rows=300, seed=1), kept)
-    net = fit_ffnn(kept, check, config.network, domain=domain)
+    net = fit_ffnn(kept, valid=check, config=config.network, domain=domain)
     inside = (model.step.domain[0][features], model.step.domain[1][features])
     y, z = np.zeros((300 + 2, 1)), np.zeros((301, len(history.filters)))
     past_u = np.vstack([np.zeros((1, 2)), u])
@@ -139,7 +139,7 @@ def test_filters_follow_lag_and_fade_on_unseen_runs() -> None:
     train, valid, test = lagging_brake(6, 0), lagging_brake(2, 1), lagging_brake(2, 2)
     config = MemoryConfig(FfnnConfig(hidden=(12,), restarts=1, iterations=200), rows=1500, iterations=0)
     domain = ([0.0, 0.0], [50.0, 49.0])
-    model = fit_ffnn_memory(train, valid, HISTORIES["filters"], config, domain=domain)
+    model = fit_ffnn_memory(train, HISTORIES["filters"], valid=valid, config=config, domain=domain)
     assert free_run_error(model, test) < 0.01
     assert model.bounds[0][0] == 0.0  # a torque that never drives does not in free run either
     y = model.everything(np.random.default_rng(0).uniform(-1e3, 1e3, (500, 2)))
@@ -151,7 +151,9 @@ def test_training_in_free_run_beats_training_one_step_ahead() -> None:
     network = FfnnConfig(hidden=(6,), restarts=1, iterations=60)
     history = MemorySpec(U, Y, DT, input_lags=1, output_lags=2)
     one_step, free = (
-        fit_ffnn_memory(train, valid, history, MemoryConfig(network, rows=800, iterations=n, horizon=100, segments=60))
+        fit_ffnn_memory(
+            train, history, valid=valid, config=MemoryConfig(network, rows=800, iterations=n, horizon=100, segments=60)
+        )
         for n in (0, 40)
     )
     assert free.step.origin["free_run"] is True
@@ -165,11 +167,11 @@ def test_histories_are_chosen_by_free_run() -> None:
         MemorySpec(U, Y, DT, filters=(LowPassMemory("F", lag), LowPassMemory("tau*w", 5.0)))
         for lag in (0.01, 0.05, 0.5)
     ]
-    result = select_history(train, valid, candidates, config)
+    result = select_history(train, candidates, valid=valid, config=config)
     assert [row["chosen"] for row in result.table] == [False, True, False]
     assert result.table[1]["free_run_nrmse"] == free_run_error(result.model, valid)
-    with pytest.raises(ConfigError, match="histories of select_history must name at least one, got none"):
-        select_history(train, valid, [])
+    with pytest.raises(ConfigError, match="memories of select_history must name at least one, got none"):
+        select_history(train, [], valid=valid)
 
 
 def test_sentences() -> None:

@@ -63,7 +63,7 @@ def test_the_gate_in_scaled_units_is_the_gate() -> None:
 def test_it_is_silent_before_contact_and_right_after(iterations: int) -> None:
     train, valid = runs(range(8)), runs(range(50, 52))
     config = MemoryConfig(QUICK, rows=1000, iterations=iterations, horizon=40, segments=30)
-    gated = fit_ffnn_memory(train, valid, FILLING, config)
+    gated = fit_ffnn_memory(train, FILLING, valid=valid, config=config)
     y = gated.everything(valid.X[:200])
     closed = np.append(0.0, y[:-1, 1]) <= 0.25
     assert closed.any() and not y[closed, 0].any() and y[~closed, 0].any() and y[closed, 1].any()
@@ -75,8 +75,8 @@ def test_a_free_run_is_resumed_only_as_it_was_begun(tmp_path: Path) -> None:
     history = MemorySpec(U, (TAU,), 0.01, output_lags=1, filters=(State("V", 0.1),), hidden=(V,), gate=Gate("V", 0.5))
     network = FfnnConfig(hidden=(3,), restarts=1, iterations=3)
     config = MemoryConfig(network, rows=200, iterations=2, horizon=10, segments=5)
-    fitted = fit_ffnn_memory(train, valid, history, config, folder=tmp_path)
-    again = fit_ffnn_memory(train, valid, history, config, folder=tmp_path, resume=True)
+    fitted = fit_ffnn_memory(train, history, valid=valid, config=config, folder=tmp_path)
+    again = fit_ffnn_memory(train, history, valid=valid, config=config, folder=tmp_path, resume=True)
     np.testing.assert_array_equal(again.rollout(valid.X), fitted.rollout(valid.X))
     for other, settings, changed in (
         (replace(history, gate=Gate("V", 0.4)), config, "gate"),
@@ -87,7 +87,7 @@ def test_a_free_run_is_resumed_only_as_it_was_begun(tmp_path: Path) -> None:
         with pytest.raises(
             ConfigError, match=rf"free_run' was begun with other settings .* got a different {changed};"
         ):
-            fit_ffnn_memory(train, valid, other, settings, folder=tmp_path, resume=True)
+            fit_ffnn_memory(train, other, valid=valid, config=settings, folder=tmp_path, resume=True)
     (tmp_path / "free_run" / "fit.json").unlink()  # what nobody can tell is begun anew
     kept = tmp_path / "free_run" / "checkpoint.npz"
     assert kept.exists()

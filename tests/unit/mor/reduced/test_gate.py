@@ -107,7 +107,7 @@ def test_models_are_fitted_to_the_rows_where_the_gate_is_open() -> None:
     opened = GATE.open(data())
     assert np.array_equal(opened.X, data().X[data().X[:, 0] >= 2.0])
     assert np.array_equal(GATE.open(data(below=99.0)).Y, opened.Y)
-    network = GATE.around(fit_ffnn(opened, GATE.open(valid), QUICK))
+    network = GATE.around(fit_ffnn(opened, valid=GATE.open(valid), config=QUICK))
     assert np.abs(network.predict(test.X) - test.Y).max() < 0.3
     assert opened.X[:, 0].min() > network.domain[0][0] == 0.0  # closed is inside of its domain
     expansion = GATE.around(fit_pce(opened, SPACE))

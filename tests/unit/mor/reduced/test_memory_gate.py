@@ -147,7 +147,7 @@ def test_a_filter_of_a_gated_output_learns_what_drives_it() -> None:
     assert [p.name for p in history.targets] == ["tau", "V_drive", "tau_f2_drive"]
     assert [p.name for p in replace(history, gate=None).targets] == ["tau", "V_drive"]
     train = runs(range(8))
-    model = fit_pce_memory(train, train, history, rows=1200, iterations=0, degree=(2, 3, 4), q=1.0)
+    model = fit_pce_memory(train, history, valid=train, rows=1200, iterations=0, degree=(2, 3, 4), q=1.0)
     y = model.everything(train.X[:200])
     shown = history.filtered(np.column_stack([np.zeros(200), train.Y[:200, 0]]))[:, 1]
     assert np.abs(y[:, 2] - shown).max() < 0.1 * np.abs(shown).max()
@@ -161,14 +161,14 @@ def test_a_gate_that_never_opens_from_rest_is_not_fitted(name: str) -> None:
         match=f"input of the gate of a history must not be an output of it, got '{name}', which is zero at rest and so "
         "stays zero; name a signal, a state or a filter",
     ):
-        fit_pce_memory(runs(range(2)), runs(range(50, 51)), history, rows=60, degree=2, iterations=0)
+        fit_pce_memory(runs(range(2)), history, valid=runs(range(50, 51)), rows=60, degree=2, iterations=0)
 
 
 def test_the_best_of_several_draws_comes_back() -> None:
     train, valid = runs(range(4)), runs(range(50, 52))
 
     def fit(seed: int, draws: int) -> MemoryModel:
-        return fit_pce_memory(train, valid, FILLING, rows=60, degree=2, iterations=0, seed=seed, draws=draws)
+        return fit_pce_memory(train, FILLING, valid=valid, rows=60, degree=2, iterations=0, seed=seed, draws=draws)
 
     errors = [free_run_error(fit(seed, 1), valid) for seed in (3, 4, 5)]
     assert len(set(errors)) == 3
@@ -180,7 +180,7 @@ def test_the_best_of_several_draws_comes_back() -> None:
 def test_a_fit_behind_a_gate_is_silent_before_contact_and_better_after() -> None:
     train, valid = runs(range(8)), runs(range(50, 52))
     gated, plain = (
-        fit_pce_memory(train, valid, h, rows=1500, iterations=0, degree=(2, 3), q=1.0) for h in (FILLING, PLAIN)
+        fit_pce_memory(train, h, valid=valid, rows=1500, iterations=0, degree=(2, 3), q=1.0) for h in (FILLING, PLAIN)
     )
     assert [p.name for p in gated.outputs] == ["tau"]
     assert [p.name for p in gated.states] == ["tau_lag1", "V_lag1", "tau_w_f2_lag1"]

@@ -37,7 +37,7 @@ def runs(seeds: range, noise: float = 0.0, n: int = 300) -> Dataset:
 
 
 def test_a_system_of_the_same_form_is_found_exactly() -> None:
-    model = fit_pce_memory(runs(range(3)), runs(range(50, 52)), LAGGED, method="omp", rows=300, **RANGES)
+    model = fit_pce_memory(runs(range(3)), LAGGED, valid=runs(range(50, 52)), method="omp", rows=300, **RANGES)
     assert free_run_error(model, runs(range(90, 92))) < 1e-9
     assert (model.output_lags, model.input_lags, model.inputs) == (1, 0, U)
 
@@ -45,8 +45,8 @@ def test_a_system_of_the_same_form_is_found_exactly() -> None:
 def test_free_run_fit_beats_one_step_fit_on_noisy_outputs() -> None:
     """Noise on the fed-back output pulls the one-step pole towards zero; the free-run fit is not misled by it."""
     train, valid, truth = runs(range(6), 0.1), runs(range(50, 52), 0.1), runs(range(90, 92))
-    one_step = fit_pce_memory(train, valid, LAGGED, method="omp", degree=3, rows=1000, iterations=0, **RANGES)
-    free_run = fit_pce_memory(train, valid, LAGGED, method="omp", degree=3, rows=1000, **RANGES)
+    one_step = fit_pce_memory(train, LAGGED, valid=valid, method="omp", degree=3, rows=1000, iterations=0, **RANGES)
+    free_run = fit_pce_memory(train, LAGGED, valid=valid, method="omp", degree=3, rows=1000, **RANGES)
     assert free_run_error(free_run, truth) < 0.3 * free_run_error(one_step, truth)
 
 
@@ -86,7 +86,7 @@ def test_free_run_of_the_fit_is_that_of_the_finished_model() -> None:
 
 def test_filters_of_the_finished_model_are_those_of_the_history() -> None:
     train = runs(range(2), n=200)
-    model = fit_pce_memory(train, train, FILTERED, method="omp", degree=3, rows=300, iterations=0)
+    model = fit_pce_memory(train, FILTERED, valid=train, method="omp", degree=3, rows=300, iterations=0)
     y = model.everything(train.X[:200])
     z = FILTERED.filtered(FILTERED.driving(train.X[:200], y[:, :1]))
     np.testing.assert_allclose(y[:, 1], z[:, 0], rtol=1e-9, atol=1e-9)
@@ -104,7 +104,7 @@ def test_refinement_never_makes_the_training_error_worse() -> None:
 
 
 def test_it_stays_bounded_far_outside() -> None:
-    model = fit_pce_memory(runs(range(2)), runs(range(50, 51)), LAGGED, method="omp", rows=200)
+    model = fit_pce_memory(runs(range(2)), LAGGED, valid=runs(range(50, 51)), method="omp", rows=200)
     wild = np.random.default_rng(0).normal(size=(5000, 2)) * 1e4
     y = model.rollout(wild)
     assert np.isfinite(y).all()
@@ -114,19 +114,21 @@ def test_it_stays_bounded_far_outside() -> None:
 
 def test_the_better_history_is_chosen_by_validation() -> None:
     poor = MemorySpec(U, Y, DT, input_lags=1)
-    chosen = select_pce_history(runs(range(2)), runs(range(50, 52)), [poor, LAGGED], method="omp", rows=200, **RANGES)
+    chosen = select_pce_history(
+        runs(range(2)), [poor, LAGGED], valid=runs(range(50, 52)), method="omp", rows=200, **RANGES
+    )
     model, table = chosen.model, chosen.table
     assert [row["chosen"] for row in table] == [False, True]
     assert table[1]["free_run_nrmse"] < 1e-3 * table[0]["free_run_nrmse"]
     assert model.output_lags == 1
-    with pytest.raises(ConfigError, match="histories of select_pce_history must name at least one, got none"):
-        select_pce_history(runs(range(1)), runs(range(1)), [])
+    with pytest.raises(ConfigError, match="memories of select_pce_history must name at least one, got none"):
+        select_pce_history(runs(range(1)), [], valid=runs(range(1)))
 
 
 def test_what_cannot_be_learned_is_refused() -> None:
     still = runs(range(1))
     flat = Dataset(np.column_stack([still.X[:, 0], np.ones(300)]), still.Y, U, Y)
     with pytest.raises(ConfigError, match=r"Every feature .* must vary in the training runs, got w constant"):
-        fit_pce_memory(flat, flat, LAGGED)
+        fit_pce_memory(flat, LAGGED, valid=flat)
     with pytest.raises(ConfigError, match="rows of fit_pce_memory must be a whole number of at least 10, got 3"):
-        fit_pce_memory(still, still, LAGGED, rows=3)
+        fit_pce_memory(still, LAGGED, valid=still, rows=3)
