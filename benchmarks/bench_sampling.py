@@ -1,4 +1,9 @@
-"""Campaigns: overhead per sample, two processes against one, memory while trajectories stream to disk."""
+"""Campaigns: overhead per sample, a million samples, workers, memory while trajectories stream, cost of a cluster.
+
+`cluster_model` is no measurement at 1000 workers: it is what the time of a task, measured with the scheduler and two
+workers on this machine, lets through there. A chunk for W threads holds max(50 ms, W x 2 ms) of work, so the scheduler
+is busy W x task / chunk of the time, and beyond 1 the campaign is slower by that factor. The network is not in it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,7 @@ import numpy as np
 from mor import FunctionModel, ParameterSpace, Trajectory, Uniform, random_design, run_design
 
 SPACE = ParameterSpace({"a": Uniform(0, 1), "b": Uniform(0, 1)})
-TIME = np.arange(1000) * 1e-3
+TIME = np.arange(100) * 1e-2
 
 
 def waiting(a: float, b: float, seconds: float) -> float:
@@ -31,7 +36,7 @@ def working(a: float, b: float, turns: int) -> float:
 
 
 def streaming(a: float, b: float) -> Trajectory:
-    """A trajectory of 1000 instants in four columns, 40 kB on disk."""
+    """A trajectory of 100 instants in four columns, 4 kB on disk."""
     columns = [np.sin(a * TIME), np.cos(b * TIME), a * TIME, b * TIME]
     return Trajectory(TIME, np.column_stack(columns), {"x": "m", "v": "m/s", "f": "N", "u": "V"})
 
@@ -91,7 +96,7 @@ def speed_up(quick: bool) -> dict[str, object]:
 
 
 def memory(quick: bool) -> dict[str, object]:
-    n, seen = (1000 if quick else 10_000), []
+    n, seen = (1000 if quick else 100_000), []
     import mor.campaign.store as module
 
     add = module.Store.add
@@ -109,17 +114,90 @@ def memory(quick: bool) -> dict[str, object]:
     return {
         "trajectories": n,
         "trajectories_per_s": n / seconds,
-        "streamed_MiB": n * 40 / 1024,
+        "streamed_MiB": n * 4 / 1024,
         "memory_after_a_tenth_MiB": seen[tenth] / 1024,
         "memory_at_the_end_MiB": seen[-1] / 1024,
         "memory_growth_MiB": (seen[-1] - seen[tenth]) / 1024,
     }
 
 
+def million(quick: bool) -> dict[str, object]:
+    """A model of about 10 us: what a sample costs more than in a plain loop, the store, and a second run."""
+    n, results = (100_000 if quick else 1_000_000), {}
+    turns = 1000
+    per_turn = min(alone(FunctionModel(working, ["y"], fixed={"turns": turns}), 200) for _ in range(3)) / 200 / turns
+    model = FunctionModel(working, ["y"], fixed={"turns": int(1e-5 / per_turn)})
+    loop = alone(model, n)
+    results["million.samples"] = n
+    results["million.model_us"] = 1e6 * loop / n
+    design = random_design(SPACE, n, seed=0)
+    raw = 8 * n * (design.points.shape[1] + 1)
+    for label, options in (
+        ("in_line", {"executor": "serial"}),
+        ("one_process", {"workers": 1}),
+        ("two_processes", {"workers": 2}),
+    ):
+        with tempfile.TemporaryDirectory(dir=os.environ.get("HMOR_BENCH_FOLDER")) as folder:
+            start = time.perf_counter()
+            run_design(model, design, store=Path(folder) / "s", progress=False, **options)  # type: ignore[arg-type]
+            seconds = time.perf_counter() - start
+            results[f"million.{label}_us_per_sample"] = 1e6 * seconds / n
+            results[f"million.{label}_overhead_us_per_sample"] = 1e6 * (seconds - loop) / n
+            size = sum(f.stat().st_size for f in Path(folder).rglob("*") if f.is_file())
+            start = time.perf_counter()
+            run_design(model, design, store=Path(folder) / "s", progress=False, **options)  # type: ignore[arg-type]
+            results[f"million.{label}_resume_s"] = time.perf_counter() - start
+            results["million.store_over_raw_numbers"] = size / raw
+    return results | {"million.goals": "overhead 20 us, store 1.2 times, resume 2 s"}
+
+
+def workers(quick: bool) -> dict[str, object]:
+    """Samples of 20 ms that wait (more workers than processors): what 2, 4 and 8 processes do against one."""
+    model, n = FunctionModel(waiting, ["y"], fixed={"seconds": 0.020}), 80 if quick else 400
+    one = campaign(model, n, workers=1)
+    return {f"workers.{k}_ratio": one / campaign(model, n, workers=k) for k in (2, 4, 8)}
+
+
+def cluster(quick: bool) -> dict[str, object]:
+    """The same through a dask scheduler of this machine, its time for a task, and what that means for 1000 workers."""
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        return {"cluster": "left out: dask.distributed is not installed (extra dask)"}
+    from mor.campaign.chunk import CHUNK
+    from mor.campaign.cluster import PER_TASK
+
+    results: dict[str, object] = {}
+    model, n = FunctionModel(waiting, ["y"], fixed={"seconds": 0.020}), 80 if quick else 400
+    for k in (2, 4, 8):
+        options = {"n_workers": 1, "threads_per_worker": k, "processes": True, "dashboard_address": None}
+        with LocalCluster(**options) as here:
+            executor = "dask://" + here.scheduler_address.removeprefix("tcp://")
+            campaign(model, 4 * k, executor=executor)
+            results[f"cluster.{k}_threads_ratio_to_serial"] = n * 0.020 / campaign(model, n, executor=executor)
+            if k == 2:
+                tasks = 500 if quick else 3000
+                with Client(here) as client:
+                    client.gather(client.map(abs, range(50), pure=False))
+                    start = time.perf_counter()
+                    client.gather(client.map(abs, range(tasks), pure=False))
+                    per_task = (time.perf_counter() - start) / tasks
+    results["cluster.scheduler_ms_per_task"] = 1e3 * per_task
+    for k in (100, 1000):
+        chunk = max(CHUNK, PER_TASK * k)
+        results[f"cluster_model.{k}_workers_chunk_s"] = chunk
+        results[f"cluster_model.{k}_workers_efficiency"] = min(1.0, chunk / (k * per_task))
+        results[f"cluster_model.{k}_workers_efficiency_without_chunks_20_ms"] = min(1.0, 0.020 / (k * per_task))
+    return results
+
+
 def run(quick: bool) -> dict[str, object]:
     free = len(os.sched_getaffinity(0)) - os.getloadavg()[0]
     return {
         **overhead(quick),
+        **million(quick),
+        **workers(quick),
+        **cluster(quick),
         **speed_up(quick),
         "two_processes_goal": 1.8,
         "free_processors_at_the_start": free,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import mmap
 import os
 import pickle
 import signal
@@ -16,20 +17,19 @@ from collections import deque
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 
+from mor.campaign.chunk import Batch, Chunk, evaluate_chunk
 from mor.campaign.lock import release_in_child
-from mor.campaign.model import Evaluable, Failure, Outcome, evaluate_sample
-
-Task = tuple[int, dict[str, float]]
+from mor.campaign.model import Evaluable, Failure, Outcome
 
 _PR_SET_PDEATHSIG = 1
 _forking = threading.Lock()  # a process forked in between would keep the other end of our pipe open
 
 
 class Child:
-    """A process with the tasks it was given, oldest first; it works on the oldest.
+    """A process with the chunks it was given, oldest first; it works on the oldest.
 
-    It is forked: any function is a model, and compiled code need not be made again. Its pipe becomes readable when an
-    outcome is there and when it dies. `since`: when it began its oldest task, on the monotonic clock.
+    It is forked: any function is a model, and compiled code need not be made again. Its pipe becomes readable when
+    outcomes are there and when it dies. A page shared with it tells which sample of its chunk it began, and when.
     """
 
     def __init__(self, model: Evaluable) -> None:
@@ -37,33 +37,46 @@ class Child:
         with _forking, warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads: it takes no lock of theirs
             self.pipe, theirs = Pipe()
+            self._begun = memoryview(mmap.mmap(-1, 24)).cast("d")  # place in the chunk, when, number of the chunk
             self.pid = os.fork()
             if self.pid == 0:
-                _live(model, theirs, parent)
+                _live(model, theirs, parent, self._begun)
             theirs.close()
-        self.tasks: deque[Task] = deque()
-        self.since = 0.0
+        self.tasks: deque[Chunk] = deque()
+        self._given = 0.0
+        self._received = 0
         self._broken = False
         self._code: int | None = None
 
-    def send(self, task: Task) -> None:
-        """Give it one more task."""
+    @property
+    def since(self) -> float:
+        """When it began its oldest sample, on the monotonic clock."""
+        return self._begun[1] if self._at_work else self._given
+
+    @property
+    def _at_work(self) -> bool:
+        """Whether it began its oldest chunk."""
+        return bool(self._begun[2] == self._received + 1)
+
+    def send(self, chunk: Chunk) -> None:
+        """Give it one more chunk."""
         if not self.tasks:
-            self.since = time.monotonic()
-        self.tasks.append(task)
+            self._given = time.monotonic()
+        self.tasks.append(chunk)
         try:
-            self.pipe.send(task)
+            self.pipe.send(chunk)
         except OSError:
             self._broken = True
 
-    def receive(self) -> list[tuple[int, Outcome]]:
+    def receive(self) -> list[Batch]:
         """Take the outcomes that are there, without waiting."""
         outcomes = []
         try:
             while self.pipe.poll():
                 outcomes.append(self.pipe.recv())
                 self.tasks.popleft()
-                self.since = time.monotonic()
+                self._received += 1
+                self._given = time.monotonic()
         except (EOFError, OSError, pickle.UnpicklingError):
             self._broken = True
         return outcomes
@@ -77,19 +90,19 @@ class Child:
         return self._broken or self._code is not None
 
     def late(self, timeout: float | None) -> bool:
-        """Say whether its oldest task takes longer than `timeout` seconds."""
+        """Say whether its oldest sample takes longer than `timeout` seconds."""
         return timeout is not None and bool(self.tasks) and time.monotonic() - self.since > timeout
 
-    def give_up(self, timeout: float | None) -> tuple[int, Outcome]:
-        """End it and return its oldest task as a failed one."""
-        index, _ = self.tasks.popleft()
-        seconds = time.monotonic() - self.since
+    def give_up(self, timeout: float | None) -> tuple[tuple[int, Outcome], Chunk]:
+        """End it and return its oldest sample as a failed one, and the rest of the chunk."""
+        chunk, seconds = self.tasks.popleft(), time.monotonic() - self.since
+        place = int(self._begun[0]) if self._at_work else 0
         if not self.ended() and timeout is not None:
             failure = Failure("timeout", f"The sample took longer than {timeout:g} s; its worker was ended.")
             self.stop()
         else:
             failure = Failure("died", f"Worker process {self.pid} {self.stop()}.")
-        return index, Outcome(failure=failure, seconds=seconds)
+        return (int(chunk.indices[place]), Outcome(failure=failure, seconds=seconds)), chunk.without(place)
 
     def stop(self) -> str:
         """End it with all it started; say how it ended."""
@@ -114,7 +127,7 @@ class Child:
                 time.sleep(0.001)
 
 
-def _live(model: Evaluable, pipe: Connection, parent: int) -> None:
+def _live(model: Evaluable, pipe: Connection, parent: int, begun: memoryview[float]) -> None:
     """Be the forked process; never returns."""
     code = 1
     try:
@@ -123,7 +136,7 @@ def _live(model: Evaluable, pipe: Connection, parent: int) -> None:
         die_with(parent)
         os.dup2(2, 1)  # what a model prints must not mix with the campaign's standard output
         sys.stdout = sys.stderr
-        _work(model, pipe)
+        _work(model, pipe, begun)
         code = 0
     except SystemExit as leaving:
         code = leaving.code if isinstance(leaving.code, int) else 1
@@ -135,12 +148,18 @@ def _live(model: Evaluable, pipe: Connection, parent: int) -> None:
         os._exit(code)
 
 
-def _work(model: Evaluable, pipe: Connection) -> None:
+def _work(model: Evaluable, pipe: Connection, begun: memoryview[float]) -> None:
     """Evaluate what comes through the pipe until it closes."""
+
+    def begin(place: int) -> None:
+        begun[0], begun[1], begun[2] = place, time.monotonic(), chunks
+
+    chunks = 0
     while True:
         try:
-            index, parameters = pipe.recv()
-            pipe.send((index, evaluate_sample(model, parameters)))
+            chunk = pipe.recv()
+            chunks += 1
+            pipe.send(evaluate_chunk(model, chunk, begin))
         except (EOFError, OSError):
             return
 

@@ -41,19 +41,16 @@ def _record(line: bytes) -> dict[str, Any] | None:
     return record if isinstance(record, dict) else None
 
 
-class Journal:
-    """Open a journal to append to; a cut-off last line is removed first."""
+class Appended:
+    """A file that is only appended to, whole after any crash; what follows `size` is cut off first."""
 
-    def __init__(self, path: Path) -> None:
-        _, self._size, _ = read_journal(path)
+    def __init__(self, path: Path, size: int) -> None:
+        self._size = size
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
         os.ftruncate(self._file, self._size)
         os.fsync(self._file)
 
-    def append(self, records: Sequence[dict[str, Any]]) -> None:
-        """Append records; when this returns they are on disk, when it raises the file is as it was."""
-        lines = [json.dumps(record, separators=(",", ":"), allow_nan=False).encode() for record in records]
-        data = b"".join(b"%08x %s\n" % (zlib.crc32(line), line) for line in lines)
+    def _append(self, data: bytes) -> None:
         done = 0
         try:
             while done < len(data):
@@ -67,3 +64,15 @@ class Journal:
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)
+
+
+class Journal(Appended):
+    """Open a journal to append to; a cut-off last line is removed first."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, read_journal(path)[1])
+
+    def append(self, records: Sequence[dict[str, Any]]) -> None:
+        """Append records; when this returns they are on disk, when it raises the file is as it was."""
+        lines = [json.dumps(record, separators=(",", ":"), allow_nan=False).encode() for record in records]
+        self._append(b"".join(b"%08x %s\n" % (zlib.crc32(line), line) for line in lines))

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mor.campaign.child import Task
-from mor.campaign.cluster import run_cluster
+import numpy as np
+
+from mor.campaign.chunk import Waiting
+from mor.campaign.cluster import Cluster
 from mor.campaign.model import Evaluable, as_evaluable
-from mor.campaign.processes import Batches, run_processes, run_serial
+from mor.campaign.processes import Here, Processes
 from mor.campaign.progress import Progress
+from mor.campaign.schedule import Team, run_team
 from mor.campaign.store import Store
 from mor.data.dataset import Dataset
 from mor.sampling.designs import Design
@@ -49,19 +52,19 @@ def run_design(
     check = getattr(subject, "check_parameters", None)
     if check is not None:
         check(design.space.names)
-    run = _executor(executor, workers, timeout)
+    team = _executor(executor, workers, timeout)
     with Store.writing(store, subject, design) as kept:
         again = [sample.index for sample in kept.failed] if retry_failed else []
-        todo = sorted([*kept.open, *again])
+        todo = np.array(sorted([*kept.open, *again]), dtype=np.int64)
         total = len(design)
         if kept.note and progress is not False:
             print(kept.note, file=sys.stderr)
         with Progress(subject.name, total, total - len(todo), show=progress) as shown:
-            batches = run(subject, ((i, design.parameters(i)) for i in todo))
+            batches = run_team(team(subject), Waiting(design.space.names, design.points, todo))
             try:
                 for batch in batches:
                     kept.add(batch)
-                    shown.add(len(batch), sum(outcome.failure is not None for _, outcome in batch))
+                    shown.add(len(batch), batch.failed)
             finally:
                 batches.close()
         if not kept.finished:
@@ -73,9 +76,7 @@ def run_design(
         return kept.finish()
 
 
-def _executor(
-    executor: str, workers: int | None, timeout: float | None
-) -> Callable[[Evaluable, Iterable[Task]], Batches]:
+def _executor(executor: str, workers: int | None, timeout: float | None) -> Callable[[Evaluable], Team]:
     if workers is not None and workers < 1:
         raise ConfigError(f"workers of run_design must be at least 1, got {workers}.")
     if timeout is not None and not timeout > 0:
@@ -83,11 +84,11 @@ def _executor(
     if executor == "serial":
         if timeout is not None:
             raise ConfigError("timeout of run_design needs a process that can be ended; use executor 'processes'.")
-        return run_serial
+        return Here
     if executor == "processes":
         count = workers or len(os.sched_getaffinity(0))
-        return lambda model, tasks: run_processes(model, tasks, workers=count, timeout=timeout)
+        return lambda model: Processes(model, count, timeout)
     found = _DASK.match(executor)
     if found:
-        return lambda model, tasks: run_cluster(model, tasks, address=found.group(1), timeout=timeout)
+        return lambda model: Cluster(model, found.group(1), timeout)
     raise ConfigError(f"executor of run_design must be 'processes', 'serial' or 'dask://host:port', got {executor!r}.")

@@ -1,10 +1,11 @@
 """A folder that keeps a campaign: its design, its model's identity, and every finished sample.
 
 campaign.json       format, model identity, outputs, how the design was made, which design file counts
-design-<hash>.nc    points in physical units and in the unit cube
+design-<hash>.nc    points in the unit cube and, up to 100 000, in physical units
 journal.log         one checked line per finished or failed sample, appended and flushed before it is reported
+numbers.bin         checked blocks of finished samples that came in many at a time, appended and flushed likewise
 runs/000012.nc      trajectory of a sample
-results.nc          parameters and outputs of all finished samples, written at the end of each campaign
+results.nc          parameters and outputs of all finished samples, written at the end of each campaign up to 100 000
 lock                who is writing
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from mor.campaign.blocks import BlockFile, Numbers
+from mor.campaign.chunk import Batch, Block
 from mor.campaign.journal import Journal, read_journal
 from mor.campaign.lock import locked
 from mor.campaign.model import Evaluable, Failure, Outcome, outputs_of, plain_identity
@@ -36,7 +39,9 @@ from rt_runtime.files import read_json, reading, write_file
 if TYPE_CHECKING:
     import xarray
 
-FORMAT = 1
+FORMAT = 2
+READ = (1, 2)  # 1 had no blocks
+SMALL = 100_000  # samples; larger stores keep every number once, without copies for other programs
 
 
 @dataclass(frozen=True)
@@ -65,10 +70,10 @@ class Store:
             )
         remedy = "restore it from a copy, or start a new store"
         self.campaign = read_json(self.path / "campaign.json", f"campaign.json of store {self.path}", remedy)
-        if self.campaign.get("format") != FORMAT:
+        if self.campaign.get("format") not in READ:
             raise ConfigError(
-                f"Store {self.path} has format {self.campaign.get('format')}, this version reads format {FORMAT}; "
-                "use the version that wrote it or start a new store."
+                f"Store {self.path} has format {self.campaign.get('format')}, this version reads formats "
+                f"{' and '.join(map(str, READ))}; use the version that wrote it or start a new store."
             )
         with reading(f"Store {self.path}", remedy):
             self.design = self._read_design()
@@ -77,7 +82,11 @@ class Store:
         whole = [record for record in records if self._is_whole(record)]
         self.damaged += len(records) - len(whole)
         self._records: dict[int, dict[str, Any]] = {record["sample"]: record for record in whole}
+        self._numbers = Numbers(self.path / "numbers.bin", len(self.design), len(self.campaign["outputs"]))
+        self.damaged += self._numbers.damaged
+        self._forget_failures()
         self._journal: Journal | None = None
+        self._blocks: BlockFile | None = None
         self.note = ""
 
     @classmethod
@@ -111,18 +120,28 @@ class Store:
                     left.unlink()
             with store_errors(path):
                 store._journal = Journal(path / "journal.log")
+                store._blocks = BlockFile(path / "numbers.bin") if store.campaign["format"] > 1 else None
             try:
                 yield store
             finally:
                 store._journal.close()
-                store._journal = None
+                if store._blocks is not None:
+                    store._blocks.close()
+                store._journal = store._blocks = None
 
-    def add(self, outcomes: Sequence[tuple[int, Outcome]]) -> None:
-        """Keep finished samples; when this returns, they are safe on disk."""
+    def add(self, batch: Batch) -> None:
+        """Keep samples that ended; when this returns, they are safe on disk."""
         assert self._journal is not None, "a store is written to inside Store.writing"
+        block = batch.block
+        if block is not None and self._blocks is None:
+            batch, block = self._one_by_one(batch, block), None
         records = []
         with store_errors(self.path):
-            for index, outcome in outcomes:
+            if block is not None and self._blocks is not None:
+                self._blocks.append(block)
+                self._numbers.take(block)
+                self._forget_failures()
+            for index, outcome in batch.rest:
                 record: dict[str, Any] = {"sample": index, "seconds": round(outcome.seconds, 6)}
                 if outcome.failure:
                     record["failed"] = {"kind": outcome.failure.kind, "reason": outcome.failure.reason}
@@ -133,14 +152,30 @@ class Store:
                     outcome.trajectory.save(self._run_file(index))
                     record["run"] = True
                 records.append(record)
-            self._journal.append(records)
+            if records:
+                self._journal.append(records)
         self._records.update({record["sample"]: record for record in records})
 
+    def _one_by_one(self, batch: Batch, block: Block) -> Batch:
+        """Return a batch without block, for a store of format 1."""
+        names, each = ([name for name, _ in self.campaign["outputs"]], block.seconds / len(block.indices))
+        rows = zip(block.indices.tolist(), block.numbers.tolist(), strict=True)
+        plain = [(i, Outcome(dict(zip(names, row, strict=True)), seconds=each)) for i, row in rows]
+        return Batch([*plain, *batch.rest])
+
+    def _forget_failures(self) -> None:
+        """Drop failures of samples that were retried and came in a block."""
+        for index in [i for i in self._records if i < len(self.design) and self._numbers.done[i]]:
+            del self._records[index]
+
     def finish(self) -> Dataset:
-        """Write results.nc and return its content."""
+        """Return parameters and outputs of all finished samples; up to 100 000 they are also written to results.nc."""
         data = self.dataset()
         with store_errors(self.path):
-            data.save(self.path / "results.nc")
+            if len(self.design) <= SMALL:
+                data.save(self.path / "results.nc")
+            else:
+                (self.path / "results.nc").unlink(missing_ok=True)  # of a design that was extended since
         return data
 
     @property
@@ -151,7 +186,9 @@ class Store:
     @property
     def finished(self) -> list[int]:
         """Numbers of the samples with a result, in order."""
-        return sorted(i for i, r in self._records.items() if "failed" not in r and i < len(self.design))
+        alone = [i for i, r in self._records.items() if "failed" not in r and i < len(self.design)]
+        together: list[int] = np.flatnonzero(self._numbers.done).tolist()
+        return sorted([*alone, *together]) if alone else together
 
     @property
     def failed(self) -> list[FailedSample]:
@@ -165,12 +202,15 @@ class Store:
     @property
     def open(self) -> list[int]:
         """Numbers of the samples not tried yet, in order."""
-        return [i for i in range(len(self.design)) if i not in self._records]
+        tried = self._numbers.done.copy()
+        tried[[i for i in self._records if i < len(tried)]] = True
+        found: list[int] = np.flatnonzero(~tried).tolist()
+        return found
 
     @property
     def seconds(self) -> float:
         """Time spent in the model over all samples, in s."""
-        return float(sum(r["seconds"] for r in self._records.values()))
+        return self._numbers.seconds + float(sum(r["seconds"] for r in self._records.values()))
 
     @property
     def with_trajectories(self) -> bool:
@@ -179,17 +219,19 @@ class Store:
 
     def dataset(self) -> Dataset:
         """Return parameters and outputs of all finished samples, in the order of the design."""
-        rows = self.finished
+        rows = np.array(self.finished, dtype=np.int64)
         units = dict(self.campaign["outputs"])
-        names = list(units) or (list(self._records[rows[0]]["outputs"]) if rows else [])
-        for i in rows:
-            if set(self._records[i]["outputs"]) != set(names):
-                got = ", ".join(self._records[i]["outputs"]) or "none"
+        alone = [int(i) for i in rows[~self._numbers.done[rows]]]
+        names = list(units) or (list(self._records[alone[0]]["outputs"]) if alone else [])
+        values = self._numbers.values.copy() if units else np.empty((len(self.design), len(names)))
+        for i in alone:
+            outputs = self._records[i]["outputs"]
+            if set(outputs) != set(names):
+                got = ", ".join(outputs) or "none"
                 raise ConfigError(f"Sample {i} of store {self.path} must have outputs {', '.join(names)}, got {got}.")
-        Y = [[self._records[i]["outputs"][name] for name in names] for i in rows]
+            values[i] = [outputs[name] for name in names]
         ports = [Port(name, units.get(name, "")) for name in names]
-        values = np.reshape(np.array(Y, float), (len(rows), len(names)))
-        return Dataset(self.design.points[rows], values, self.design.space.ports, ports)
+        return Dataset(self.design.points[rows], values[rows], self.design.space.ports, ports)
 
     def trajectory(self, index: int) -> Trajectory:
         """Read the trajectory of one finished sample."""
@@ -330,8 +372,8 @@ def _write_campaign(path: Path, design: Design, campaign: dict[str, Any]) -> Non
     file = f"design-{digest[:12]}.nc"
     axes, names = ("sample", "parameter"), ",".join(design.space.names)
     with store_errors(path):
-        points = {"points": (axes, design.points, {"names": names}), "unit": (axes, design.unit, {"names": names})}
-        write_netcdf(path / file, points, {})
+        points = {"points": (axes, design.points, {"names": names})} if len(design) <= SMALL else {}
+        write_netcdf(path / file, {**points, "unit": (axes, design.unit, {"names": names})}, {})
         campaign["design"] = {"file": file, "hash": digest, "made": design.made, "space": space}
         write_file(path / "campaign.json", json.dumps(campaign, indent=1, allow_nan=True) + "\n")
 

@@ -224,7 +224,9 @@ def test_messages(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"campaign.json of store .* must be JSON, got"):
         Store(tmp_path / "runs")
     (tmp_path / "runs" / "campaign.json").write_text(json.dumps({**campaign, "format": 9}))
-    with pytest.raises(ConfigError, match="has format 9, this version reads format 1; use the version that wrote it"):
+    with pytest.raises(
+        ConfigError, match="has format 9, this version reads formats 1 and 2; use the version that wrote it"
+    ):
         Store(tmp_path / "runs")
     campaign["design"]["hash"] = "0"
     (tmp_path / "runs" / "campaign.json").write_text(json.dumps(campaign))
