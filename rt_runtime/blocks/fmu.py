@@ -9,7 +9,7 @@ from rt_runtime.errors import ConfigError
 
 
 class Fmu(_core.Fmu):
-    """The binary of an FMU as a block: set, doStep, get; what the arguments mean stands in core/blocks/fmu.hpp."""
+    """The binary of an FMU as a block: set, doStep, get; what the arguments mean stands in core/fmu/fmu.hpp."""
 
     def __init__(self, **description: Any) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Predictive tracking control with checked arguments; what is computed stands in core/control/*.hpp."""
+"""Predictive tracking control with checked arguments; what is computed stands in core/mpc/*.hpp."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 // Explicit integrators: AB2 by its recursion, how often the right-hand side is called, outputs alone, fresh inputs.
 
-#include "blocks/adams_bashforth.hpp"
-#include "blocks/ode.hpp"
+#include "integrators/adams_bashforth.hpp"
+#include "integrators/ode.hpp"
 #include "check.hpp"
 
 using namespace hmor;

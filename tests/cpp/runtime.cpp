@@ -21,7 +21,7 @@
 #include "engine/histogram.hpp"
 #include "engine/loop.hpp"
 #include "engine/paced.hpp"
-#include "net/rig.hpp"
+#include "rig/rig.hpp"
 
 using namespace hmor;
 

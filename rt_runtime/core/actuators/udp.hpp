@@ -7,9 +7,9 @@
 #include "net/actuator.hpp"
 #include "net/datagram.hpp"
 #include "engine/histogram.hpp"
-#include "net/goodbye.hpp"
+#include "rig/goodbye.hpp"
 #include "net/socket.hpp"
-#include "net/watchdog.hpp"
+#include "rig/watchdog.hpp"
 
 namespace hmor {
 

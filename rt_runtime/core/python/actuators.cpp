@@ -10,7 +10,7 @@
 #include "actuators/udp.hpp"
 #include "bindings.hpp"
 #include "blocks/playback.hpp"
-#include "net/rig.hpp"
+#include "rig/rig.hpp"
 
 namespace hmor {
 

@@ -1,13 +1,13 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
-#include "blocks/adams_bashforth.hpp"
+#include "integrators/adams_bashforth.hpp"
 #include "blocks/delay.hpp"
 #include "blocks/filter.hpp"
 #include "blocks/gain.hpp"
 #include "blocks/noise.hpp"
-#include "blocks/ode.hpp"
-#include "blocks/rosenbrock.hpp"
+#include "integrators/ode.hpp"
+#include "integrators/rosenbrock.hpp"
 #include "blocks/state_space.hpp"
 #include "blocks/table.hpp"
 #include "blocks/tunables.hpp"

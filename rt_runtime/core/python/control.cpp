@@ -2,14 +2,14 @@
 
 #include "bindings.hpp"
 #include "control/adaptive_compensation.hpp"
-#include "control/adaptive_mpc.hpp"
+#include "mpc/adaptive_mpc.hpp"
 #include "control/extrapolator.hpp"
 #include "control/kalman.hpp"
 #include "control/model_based.hpp"
-#include "control/move_qp.hpp"
-#include "control/mpc.hpp"
+#include "mpc/move_qp.hpp"
+#include "mpc/mpc.hpp"
 #include "control/pi_lead.hpp"
-#include "control/tracking_mpc.hpp"
+#include "mpc/tracking_mpc.hpp"
 
 namespace hmor {
 

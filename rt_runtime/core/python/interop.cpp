@@ -8,7 +8,7 @@
 
 #include "actuators/opensees.hpp"
 #include "bindings.hpp"
-#include "blocks/fmu.hpp"
+#include "fmu/fmu.hpp"
 #include "blocks/mail.hpp"
 #include "blocks/target_path.hpp"
 #include "net/mailbox.hpp"

@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "control/learning_block.hpp"
-#include "control/arx.hpp"
-#include "control/move_qp.hpp"
-#include "control/mpc.hpp"
+#include "mpc/arx.hpp"
+#include "mpc/move_qp.hpp"
+#include "mpc/mpc.hpp"
 #include "math/dense.hpp"
 
 namespace hmor {

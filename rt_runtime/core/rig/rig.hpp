@@ -8,7 +8,7 @@
 #include "actuators/udp.hpp"
 #include "blocks/noise.hpp"
 #include "engine/loop.hpp"
-#include "net/watchdog.hpp"
+#include "rig/watchdog.hpp"
 
 namespace hmor {
 

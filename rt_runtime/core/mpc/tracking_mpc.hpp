@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "control/extrapolator.hpp"
-#include "control/mpc.hpp"
+#include "mpc/mpc.hpp"
 
 namespace hmor {
 

@@ -4,7 +4,7 @@
 
 #include "engine/block.hpp"
 #include "control/kalman.hpp"
-#include "control/move_qp.hpp"
+#include "mpc/move_qp.hpp"
 #include "math/dense.hpp"
 
 namespace hmor {

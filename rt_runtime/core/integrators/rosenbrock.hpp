@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "blocks/integrator.hpp"
+#include "integrators/integrator.hpp"
 
 namespace hmor {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "blocks/fmu.hpp"
+#include "fmu/fmu.hpp"
 
 namespace hmor {
 

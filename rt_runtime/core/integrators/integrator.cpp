@@ -1,4 +1,4 @@
-#include "blocks/integrator.hpp"
+#include "integrators/integrator.hpp"
 
 #include <algorithm>
 

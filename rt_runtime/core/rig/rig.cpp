@@ -1,4 +1,4 @@
-#include "net/rig.hpp"
+#include "rig/rig.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "control/move_qp.hpp"
+#include "mpc/move_qp.hpp"
 
 #include <algorithm>
 #include <limits>

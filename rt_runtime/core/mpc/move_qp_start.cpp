@@ -1,7 +1,7 @@
 // Where MoveQp starts without an active set of its own: a feasible point near the minimum, by bounded work.
 #include <algorithm>
 
-#include "control/move_qp.hpp"
+#include "mpc/move_qp.hpp"
 
 namespace hmor {
 

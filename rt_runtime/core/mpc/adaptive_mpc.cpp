@@ -1,4 +1,4 @@
-#include "control/adaptive_mpc.hpp"
+#include "mpc/adaptive_mpc.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "net/goodbye.hpp"
+#include "rig/goodbye.hpp"
 
 #include <fcntl.h>
 #include <spawn.h>

@@ -1,4 +1,4 @@
-#include "blocks/adams_bashforth.hpp"
+#include "integrators/adams_bashforth.hpp"
 
 namespace hmor {
 

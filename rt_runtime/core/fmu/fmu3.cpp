@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "blocks/fmu_instance.hpp"
+#include "fmu/fmu_instance.hpp"
 
 namespace hmor {
 

@@ -1,4 +1,4 @@
-#include "blocks/fmu.hpp"
+#include "fmu/fmu.hpp"
 
 #include <dlfcn.h>
 
@@ -8,7 +8,7 @@
 #include <mutex>
 #include <set>
 
-#include "blocks/fmu_instance.hpp"
+#include "fmu/fmu_instance.hpp"
 
 namespace hmor {
 

@@ -1,4 +1,4 @@
-#include "blocks/rosenbrock.hpp"
+#include "integrators/rosenbrock.hpp"
 
 #include <algorithm>
 #include <cmath>

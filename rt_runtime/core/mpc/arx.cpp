@@ -1,4 +1,4 @@
-#include "control/arx.hpp"
+#include "mpc/arx.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "blocks/ode.hpp"
+#include "integrators/ode.hpp"
 
 namespace hmor {
 

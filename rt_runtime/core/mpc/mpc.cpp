@@ -1,4 +1,4 @@
-#include "control/mpc.hpp"
+#include "mpc/mpc.hpp"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "blocks/fmu_instance.hpp"
+#include "fmu/fmu_instance.hpp"
 
 namespace hmor {
 
