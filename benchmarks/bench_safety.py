@@ -45,6 +45,8 @@ FAULTS = {
     "answers ever later": Faults(creep=0.5),
     "position nan": Faults(nan_at=700),
     "sensors frozen": Faults(stuck_at=1500),
+    "forged answers": Faults(forge=0.5),
+    "replayed answers": Faults(replay=0.5),
 }
 
 
@@ -80,10 +82,11 @@ def over_udp(test: Rehearsal, faults: Faults, peak: float = math.inf) -> dict[st
     study = load_study(test.study)
     section = study.need("run", study.run)
     side = find_rig(test.rig, section.rate, study.folder)
-    rig = Rig(side.loop, side.commands, side.measured, faults=faults, lease=10.0)
+    key = bytes(range(32))
+    rig = Rig(side.loop, side.commands, side.measured, key=key, faults=faults, lease=10.0)
     server = threading.Thread(target=rig.serve, kwargs={"seconds": 60.0, "sessions": 1})
     server.start()
-    actuator = UdpRig(1, 2, port=rig.port, timeout=10.0, goodbye=False)
+    actuator = UdpRig(1, 2, port=rig.port, key=key, timeout=10.0, goodbye=False)
     prepared = prepare(section, study.folder, 0, actuator=actuator)
     monitor = prepared.loop.blocks["monitor"]
     assert isinstance(monitor, Monitor)
@@ -102,6 +105,7 @@ def over_udp(test: Rehearsal, faults: Faults, peak: float = math.inf) -> dict[st
         "specimen_error": float(np.nanmax(np.abs(moved - moved[0]))) / peak,
         "noticed_after_ms": 1e3 * float(ended[0]) / record.rate if noticed else None,
         "rule": monitor.rules[monitor.tripped_by].name if noticed and monitor.tripped_by >= 0 else "",
+        "answers_rejected": record["rig.rejected"][-1],
         "largest_rate_m_per_s": float(np.abs(np.diff(record["command"]) / wall).max()),
         "ended": record.ended,
         "exit_code": 3 if tripped else 0,

@@ -56,14 +56,22 @@ def npz(arrays: dict[str, Any]) -> bytes:
     return stream.getvalue()
 
 
+def golden_arrays(content: bytes) -> dict[str, np.ndarray]:
+    """Read golden vectors; none when an earlier change has made something else of them."""
+    try:
+        arrays = dict(np.load(io.BytesIO(content)))
+    except Exception:
+        return {}
+    return arrays if all(v.dtype == np.float64 and v.ndim == 2 and v.size for v in arrays.values()) else {}
+
+
 def golden(rng: Rng, files: Files) -> None:
     """Change arrays, their headers or the archive around them."""
     name = of_kind(rng, files, ".npz")
     if name is None:
         return
-    try:
-        arrays = dict(np.load(io.BytesIO(files[name])))
-    except Exception:
+    arrays = golden_arrays(files[name])
+    if not arrays:
         return
     key = rng.choice(sorted(arrays))
     a = arrays[key]
