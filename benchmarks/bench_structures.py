@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from hmor.studies.benchmark_loop import benchmark_loop
+from hmor.studies.structural.benchmark_loop import benchmark_loop
 from mor.dynamics.integrators import generalized_alpha, ground_load, newmark, operator_splitting, rk4
 from mor.excitation import synthetic_ground_motion
 from mor.models.benchmark_frame import benchmark_frame

@@ -18,12 +18,13 @@ from pathlib import Path
 import numpy as np
 
 from hmor.rigs.motorcycle import motorcycle_ecvt
-from hmor.studies import delay_stability, frame_mr_damper, moment_frame, multi_axial_benchmark, pendulum
+from hmor.studies import moment_frame, multi_axial_benchmark
+from hmor.studies.structural import delay_stability, frame_mr_damper, pendulum
 from hmor.studies.base import Options, ground_motion
-from hmor.studies.benchmark_frame import CONTROLLERS, add_controller
-from hmor.studies.benchmark_frame import SPACE as BENCHMARK
-from hmor.studies.benchmark_loop import benchmark_loop
 from hmor.studies.motorcycle import ampc
+from hmor.studies.structural.benchmark_frame import CONTROLLERS, add_controller
+from hmor.studies.structural.benchmark_frame import SPACE as BENCHMARK
+from hmor.studies.structural.benchmark_loop import benchmark_loop
 from hmor.studies.viaduct.records import RECORDS
 from hmor.study.file import load_study
 from hmor.study.pipeline import find_pipeline

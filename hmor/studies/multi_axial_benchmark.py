@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from hmor.studies.base import Options, Run, VirtualTest, ground_motion
-from hmor.studies.recursive_inverse import RecursiveInverse, calibrate
+from hmor.studies.structural.recursive_inverse import RecursiveInverse, calibrate
 from mor import Normal, ParameterSpace, StaticSubstructure, prediction_model
 from mor.excitation import Excitation
 from mor.models.multi_axial_benchmark import (

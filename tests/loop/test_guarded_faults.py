@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from export import write
-from hmor.studies import delay_stability
+from hmor.studies.structural import delay_stability
 from hmor.studies.base import Options
 from mor import ode
 from rt_runtime import (

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from hmor.studies.base import Options
-from hmor.studies.benchmark_frame import PUBLISHED
-from hmor.studies.delay_stability import warning
+from hmor.studies.structural.benchmark_frame import PUBLISHED
+from hmor.studies.structural.delay_stability import warning
 from hmor.study.simulate import built_in_test
 
 MOTIONS = Path(__file__).resolve().parents[2] / "../shared/data/ground_motions"

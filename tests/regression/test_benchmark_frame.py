@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hmor.studies.benchmark_loop import benchmark_loop, constant_delay_loop, judge_benchmark
+from hmor.studies.structural.benchmark_loop import benchmark_loop, constant_delay_loop, judge_benchmark
 from mor.dynamics.stability import critical_delay
 from mor.excitation import Excitation, load_csv, synthetic_ground_motion
 from mor.models.benchmark_frame import RATE, benchmark_frame

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hmor.studies.benchmark_loop import benchmark_loop, judge_benchmark
+from hmor.studies.structural.benchmark_loop import benchmark_loop, judge_benchmark
 from mor.dynamics.integrators import ground_load, newmark
 from mor.dynamics.transfer import TransferFunction
 from mor.excitation import synthetic_ground_motion

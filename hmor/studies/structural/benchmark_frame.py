@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from hmor.studies.base import Options, Run, VirtualTest, ground_motion
-from hmor.studies.benchmark_loop import benchmark_loop, judge_benchmark
+from hmor.studies.structural.benchmark_loop import benchmark_loop, judge_benchmark
 from mor import Normal, ParameterSpace, prediction_model
 from mor.dynamics.control_design import closed_loop, inverse_with_low_pass, low_pass, lqg_feedback, reference_correction
 from mor.models.benchmark_frame import LIMITS, NOISE, RATE, BenchmarkFrame, benchmark_frame, sample_controller

@@ -1,0 +1,1 @@
+"""Virtual tests of structures with one actuator: the published case studies behind the built-in study files."""
