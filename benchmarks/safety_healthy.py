@@ -19,9 +19,9 @@ import numpy as np
 
 from hmor.rigs.motorcycle import motorcycle_ecvt
 from hmor.studies import moment_frame, multi_axial_benchmark
-from hmor.studies.structural import delay_stability, frame_mr_damper, pendulum
 from hmor.studies.base import Options, ground_motion
 from hmor.studies.motorcycle import ampc
+from hmor.studies.structural import delay_stability, frame_mr_damper, pendulum
 from hmor.studies.structural.benchmark_frame import CONTROLLERS, add_controller
 from hmor.studies.structural.benchmark_frame import SPACE as BENCHMARK
 from hmor.studies.structural.benchmark_loop import benchmark_loop

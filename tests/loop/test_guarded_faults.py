@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from export import write
-from hmor.studies.structural import delay_stability
 from hmor.studies.base import Options
+from hmor.studies.structural import delay_stability
 from mor import ode
 from rt_runtime import (
     BundleError,
