@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from hmor.study.file import Model, Study
-from hmor.study.loading import import_object
 from hmor.study.train import STOCHASTIC, FfnnSettings, PceSettings
 from mor.campaign import Store
 from mor.campaign.store import is_store
@@ -85,9 +84,6 @@ def fit(
     section, settings = model.section, model.section.settings
     data, dt = model_data(study, model)
     train, valid, _ = split(study, model, data)
-    if section.memory is not None and section.memory.augment is not None:
-        more = import_object(section.memory.augment, study.place)
-        train, data = more(train), more(data)
     if section.memory is not None and section.memory.mirrored:
         train, valid, data = train.mirrored(), valid.mirrored(), data.mirrored()
     domain = _domain(study, model, data)

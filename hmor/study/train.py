@@ -152,8 +152,7 @@ class MemorySection(Section):
     (memories for hysteresis such as {kind = "play", of = "x", count = 10}, as in `mor.Play`, `mor.Peaks`, ...) as in
     `mor.MemorySpec`, or spec: "module:name()" of one. rows, horizon, segments, iterations (networks) and rows,
     draws, iterations (polynomials) as in their fits. The step is that of the trajectories. mirrored: learn from each
-    trajectory with the other sign too, for a part that answers alike to both sides. augment: "module:name(...)" of a
-    function of a Dataset that adds trajectories to learn from, such as those of similar parts.
+    trajectory with the other sign too, for a part that answers alike to both sides.
     """
 
     signals: tuple[str, ...] = ()
@@ -169,7 +168,6 @@ class MemorySection(Section):
     iterations: int | None = None
     draws: int | None = None
     mirrored: bool = False
-    augment: ObjectPath | None = None
 
     @model_validator(mode="after")
     def _remembers(self) -> MemorySection:

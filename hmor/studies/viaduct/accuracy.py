@@ -13,13 +13,13 @@ from hmor.studies.viaduct.bridge import HEIGHTS, SPECIMEN
 from hmor.studies.viaduct.hybrid import hybrid, one_pier
 from hmor.studies.viaduct.piers import memory_spec
 from hmor.studies.viaduct.records import stored_one_pier, stored_response
-from hmor.studies.viaduct.runs import campaign, with_similar_piers
+from hmor.studies.viaduct.runs import campaign
 from mor import Substructure, Trajectory, nrmse
 from mor.reduced.memory import MemoryModel
 from mor.substructures import BundleSubstructure
 from rt_runtime import load_bundle
 
-HIDDEN, ROWS, ITERATIONS = (16, 16), 5000, 100
+HIDDEN, ROWS, ITERATIONS = (16, 16), 60_000, 100
 """Network, instants and iterations of the fit of a pier, as in the study file."""
 
 
@@ -34,8 +34,7 @@ def fit_pier(height: float, *, seed: int = 0) -> MemoryModel:
     from training import FfnnConfig, MemoryConfig, fit_ffnn_memory
 
     network = FfnnConfig(hidden=HIDDEN, restarts=1, iterations=ITERATIONS, seed=seed)
-    train, valid = (campaign(height, which) for which in ("train", "valid"))
-    train, valid = with_similar_piers(height)(train).mirrored(), valid.mirrored()
+    train, valid = (campaign(height, which).mirrored() for which in ("train", "valid"))
     return fit_ffnn_memory(train, memory_spec(), valid=valid, config=MemoryConfig(network, rows=ROWS, iterations=0))
 
 

@@ -25,7 +25,7 @@ DRIFTS = (0.003, 0.035)
 SHARES = {"ramps": 0.08, "reversals": 0.17, "nested": 0.25, "response": 0.2, "modes": 0.3}
 """Kinds of protocol; a bridge moves in several modes, which reverse its piers inside large excursions."""
 
-SETS = {"train": (56, 1), "valid": (12, 2), "test": (200, 3)}
+SETS = {"train": (140, 1), "valid": (12, 2), "test": (200, 3)}
 """Size and seed of the Latin hypercubes of protocols that were run."""
 
 TESTED = 7.0

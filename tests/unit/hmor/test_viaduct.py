@@ -14,9 +14,7 @@ from hmor.studies.viaduct.bridge import HEIGHTS, RATE, SPECIMEN, deck, deck_matr
 from hmor.studies.viaduct.hybrid import hybrid, places, stored_hybrid
 from hmor.studies.viaduct.piers import SETS, design, pier_model, pier_name, sets
 from hmor.studies.viaduct.records import RECORDS, RESPONSES, stored_one_pier, stored_response
-from hmor.studies.viaduct.runs import brought_to, campaign, with_similar_piers
-from mor import Dataset, StaticSubstructure, nrmse
-from mor.reduced.history import split_runs
+from mor import StaticSubstructure, nrmse
 from mor.sources import opensees_installed
 from rt_runtime.errors import ConfigError
 
@@ -69,29 +67,6 @@ def test_the_stored_campaign_gives_its_samples_and_no_others(height: float) -> N
         model.evaluate(drawn.parameters(3) | {"amplitude": 0.5 * drawn.parameters(3)["amplitude"]})
 
 
-def first_loading(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Displacement and force of the longest first loading among the runs, both positive."""
-    branches = []
-    for run in split_runs(data):
-        x, force = np.abs(run.X[:, 0]), np.abs(run.Y[:, 0])
-        end = int(np.flatnonzero(np.diff(x) < 0.0)[0]) + 1
-        branches.append((x[:end], force[:end]))
-    return max(branches, key=lambda branch: branch[0][-1])
-
-
-def test_piers_of_one_section_are_similar() -> None:
-    """The stored first loading of a pier of 9 m, brought to 7 m, is that of the pier of 7 m within 1 %."""
-    there, back = (brought_to(b, campaign(a, "valid"), a) for a, b in ((9.0, 7.0), (9.0, 9.0)))
-    np.testing.assert_allclose(back.Y, campaign(9.0, "valid").Y, rtol=1e-12)
-    branches = [first_loading(data) for data in (there, campaign(7.0, "valid"))]
-    at = np.linspace(0.2, 0.9, 5) * min(x[-1] for x, _ in branches)
-    there_force, own_force = (np.interp(at, x, force) for x, force in branches)
-    assert at[-1] > 0.01
-    np.testing.assert_allclose(there_force, own_force, rtol=0.01)
-    more = with_similar_piers(7.0)(campaign(7.0, "train"))
-    assert len(split_runs(more)) > 2 * SETS["train"][0] and np.abs(more.X).max() <= 1.15 * 0.035 * 7.0
-
-
 def test_errors_in_the_bridge_are_those_of_its_piers() -> None:
     """A linear spring in the place of each pier is far off; the worst of the others and the specimen are told apart."""
 
@@ -113,7 +88,7 @@ def test_the_study_fits_as_its_accuracy_is_judged() -> None:
         model = study["parts"][pier_name(height)]["models"]["ffnn"]
         memory = model["memory"]
         assert (tuple(model["hidden"]), memory["rows"], model["iterations"]) == (HIDDEN, ROWS, ITERATIONS)
-        assert memory["mirrored"] and memory["augment"].endswith(f"with_similar_piers({height})")
+        assert memory["mirrored"]
         assert study["parts"][pier_name(height)]["design"] == {"method": "lhs", "n": SETS["train"][0], "seed": 1}
 
 
