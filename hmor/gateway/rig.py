@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
 from hmor.gateway.server import SiteServer
 from hmor.gateway.sites import RigSite
-from rt_runtime import Loop, Monitor, Tripped
+from rt_runtime import Desk, Loop, Monitor, Tripped
 from rt_runtime.blocks.target_path import TargetPath
 from rt_runtime.bundle.rom import LoadedBundle
 from rt_runtime.errors import ConfigError
@@ -69,18 +70,27 @@ def serve_rig(file: str, options: dict[str, Any], *, sessions: int) -> dict[str,
         site = RigSite(path, run.settings["stiffness"], stopped=lambda: monitor.tripped_at >= 0)
         server = stack.enter_context(SiteServer(site, **options, tell=_tell))
         _tell(f"Rig of '{study.study.name}' ({site.dof} DOF) listens on port {server.port}.")
-        server.start(sessions)
+        desk = Desk(live=False)
+        ending = threading.Thread(target=_stop_behind, args=(server.start(sessions), desk), daemon=True)
+        ending.start()
         base = study.place / run.folder if run.folder else study.folder / "run"
         folder = prepared.folder(base, study.text())
         tripped = False
         try:
-            record = prepared.loop.run(run.duration, paced=True, pacing=run.pacing, folder=folder)
+            record = prepared.loop.run(run.duration, paced=True, pacing=run.pacing, folder=folder, desk=desk)
         except Tripped as trip:
             record, tripped = trip.record, True
         site.ended = record.ended  # a client that waits for a target is closed with this sentence
         result = summary(record) | {"folder": str(folder.path), "tripped": tripped, "port": server.port}
     server.join()
     return result | {"sessions": [vars(session) for session in server.sessions]}
+
+
+def _stop_behind(clients: threading.Thread, desk: Desk) -> None:
+    """Stop the test softly when the last client has gone."""
+    clients.join()
+    desk.begun.wait()
+    desk.order("stop", who="site", text="the last client has gone")
 
 
 def _tell(text: str) -> None:

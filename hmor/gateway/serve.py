@@ -17,13 +17,16 @@ def _tell(text: str) -> None:
 
 
 def serve(what: str, options: dict[str, Any], *, model: str | None, sessions: int) -> dict[str, Any]:
-    """Serve a bundle, a "module:name" or the rig of a study; return what `--json` prints."""
+    """Serve a bundle, a "module:name", or a study: its rig, or a model of its bundle; return what `--json` prints."""
     from hmor.gateway.rig import serve_rig
     from hmor.gateway.server import SiteServer
+    from hmor.study.file import BUILT_IN, load_study
     from rt_runtime.engine.stop_signals import StopSignals
 
-    if what.endswith(".toml"):
-        return serve_rig(what, options, sessions=sessions)
+    if what.endswith(".toml") or what in BUILT_IN:
+        if model is None:
+            return serve_rig(what, options, sessions=sessions)
+        what = str(load_study(what).folder / "bundle")
     with SiteServer(_site(what, model), **options, tell=_tell) as server, StopSignals() as signals:
         signals.ask = server.stop
         _tell(
@@ -62,7 +65,7 @@ def register(app: typer.Typer) -> None:
             str,
             typer.Argument(
                 metavar="BUNDLE|STUDY|MODULE:NAME",
-                help="A bundle with a model, a study file with a rig, or a Site of a module.",
+                help="A bundle, a study (its rig, or --model of its bundle), or a Site of a module.",
                 autocompletion=studies,
             ),
         ],

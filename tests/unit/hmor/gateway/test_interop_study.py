@@ -17,9 +17,10 @@ from typer.testing import CliRunner
 from hmor.cli import app
 from hmor.commands.check import check
 from hmor.study.file import load_study
+from rt_runtime import load_run
 from rt_runtime.errors import ConfigError
 from tests.fixtures.fmus import oscillator_fmu
-from tests.unit.hmor.gateway.test_site_server import Client
+from tests.unit.hmor.gateway.test_site_server import Client, needs_opensees, opensees
 
 RIG = """
 [study]
@@ -50,10 +51,10 @@ soft_start = 0.0
 """
 
 
-def serve(folder: Path, *arguments: str) -> tuple[subprocess.Popen[str], int]:
+def serve(folder: Path, *arguments: str, sessions: int = 1) -> tuple[subprocess.Popen[str], int]:
     """Start hmor serve in a process and wait until it listens."""
     code = "from hmor.cli import main; main()"
-    command = [sys.executable, "-c", code, "serve", *arguments, "--port", "0", "--sessions", "1", "--json"]
+    command = [sys.executable, "-c", code, "serve", *arguments, "--port", "0", "--sessions", str(sessions), "--json"]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     process = subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
@@ -89,6 +90,75 @@ def test_a_rig_behind_a_site_follows_the_targets_and_a_trip_closes_the_connectio
     assert result["tripped"] and "Tripped" in result["ended"]
     (session,) = result["sessions"]
     assert session["commits"] == 3 and "the test has ended: the monitor" in session["ended"]
+
+
+def central(load: np.ndarray, mass: float, stiffness: float, dt: float) -> np.ndarray:
+    """Average acceleration of one mass on a spring."""
+    x, v, out = 0.0, 0.0, []
+    a = load[0] / mass
+    for p in load[1:]:
+        x_t, v_t = x + dt * v + 0.25 * dt**2 * a, v + 0.5 * dt * a
+        a = (p - stiffness * x_t) / (mass + 0.25 * dt**2 * stiffness)
+        x, v = x_t + 0.25 * dt**2 * a, v_t + 0.5 * dt * a
+        out.append(x)
+    return np.array(out)
+
+
+@needs_opensees
+@pytest.mark.paced
+@pytest.mark.parametrize("udp", [False, True])
+def test_opensees_steps_a_structure_whose_spring_is_the_rig(tmp_path: Path, udp: bool) -> None:
+    (tmp_path / "site.toml").write_text(RIG.format(more=", tolerance = 2e-5", upper=0.02))
+    process, port = serve(tmp_path, "site.toml", *(["--udp"] if udp else []))
+    steps, dt, mass = 20, 0.05, 1000.0
+    load = 300.0 * np.sin(6.0 * dt * np.arange(steps + 2))
+    done = opensees(port, steps=steps, udp=udp, integrator="alphaos", dof=1, dt=dt, mass=[mass], load=load.tolist())
+    result = end(process)  # stops by itself behind its only client
+    assert not result["tripped"], result["ended"]
+    assert result["sessions"][0]["commits"] == steps and result["sessions"][0]["ended"] == "ended the test"
+    x = np.array(json.loads(done.stdout.splitlines()[-1])["x"])[:, 0]
+    expected = central(load[: steps + 1], mass, 1e5, dt)
+    assert np.abs(x - expected).max() < 0.02 * np.abs(expected).max()  # the tolerance of the targets
+    record = load_run(tmp_path / result["folder"])
+    assert set(np.unique(record["path.phase"])) >= {1.0, 3.0}  # it corrects and predicts
+    assert np.abs(np.diff(record["command"])).max() <= 0.5 / 200.0 + 1e-12
+
+
+@pytest.mark.paced
+def test_a_client_killed_in_the_middle_of_a_step_leaves_the_rig_held_and_ready(tmp_path: Path) -> None:
+    (tmp_path / "site.toml").write_text(RIG.format(more=", tolerance = 2e-5", upper=0.02))
+    process, port = serve(tmp_path, "site.toml", sessions=2)
+    first = Client(port)
+    first.sizes(1, 0, 0, 0, 1, 1, 0, 0, 1, 0, 16)
+    first.send(3, 0.01, 0.01)
+    first.send(10)
+    first.socket.close()  # while the rig is under way
+    second = Client(port)
+    second.sizes(1, 0, 0, 0, 1, 1, 0, 0, 1, 0, 16)
+    second.send(3, 0.012, 0.01)
+    assert second.ask(10)[0] == pytest.approx(1200.0, rel=0.05)
+    second.send(99)
+    result = end(process)
+    assert not result["tripped"], result["ended"]
+    assert [s["commits"] for s in result["sessions"]] == [0, 0]
+    assert "connection" in result["sessions"][0]["ended"] or "lost" in result["sessions"][0]["ended"]
+    position = load_run(tmp_path / result["folder"])["position"]
+    assert len(position) == result["ticks"] and position.max() == pytest.approx(0.012, abs=1e-4)
+
+
+def test_a_study_serves_a_model_it_has_exported(tmp_path: Path) -> None:
+    from export import write
+    from tests.reference.exported_models import network
+
+    (tmp_path / "s.toml").write_text('[study]\nname = "s"\n')
+    write({"brake": network()}, load_study(tmp_path / "s.toml").folder / "bundle")
+    process, port = serve(tmp_path, "s.toml", "--model", "brake")
+    client = Client(port)
+    client.sizes(1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 16)
+    client.send(3, 20.0, 0.0)
+    assert client.ask(10)[0] == pytest.approx(network().predict(np.array([[20.0, 0.0]]))[0, 0], rel=1e-9)
+    client.send(99)
+    assert end(process)["sessions"][0]["ended"] == "ended the test"
 
 
 def test_a_site_of_a_module_and_its_end_by_a_signal(tmp_path: Path) -> None:
