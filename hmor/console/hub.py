@@ -84,7 +84,7 @@ class Hub:
         self.seat: Client | None = None  # who is at the desk
         self.orders, self.looks = Asking(source.folder), Asking(source.folder)
         self._wrong: list[float] = []
-        self._told = 0.0
+        self._told, self._state = 0.0, ""  # when pages last heard of the rules, and the last state they heard of
         self.left = time.monotonic()
 
     def role_of(self, token: Any) -> str:
@@ -178,7 +178,7 @@ class Hub:
             return {"refused": True, "why": "there is no such order"}
         answer = await self.orders.ask(asked)
         if self.source.live:
-            self.say(self.source.state_message())  # at once, not with the next picture
+            self.say_state()  # at once, not with the next picture
         self.look_soon()
         return {key: answer[key] for key in ("ok", "refused", "why") if key in answer}
 
@@ -201,9 +201,15 @@ class Hub:
         for client in self.clients:
             client.send(message)
 
+    def say_state(self) -> None:
+        """Send the state to every page."""
+        message = self.source.state_message()
+        self._state = self.source.state()
+        self.say(message)
+
     async def pump(self) -> None:
         """Send pictures, states, rules and events while there are pages; until cancelled."""
-        last_state, last_log, rounds = None, None, 0
+        last_log, rounds = None, 0
         while True:
             await asyncio.sleep(1.0 / FRAMES_PER_SECOND)
             if not self.source.live or not self.clients:
@@ -211,9 +217,8 @@ class Hub:
             rounds += 1
             if (frames := self.source.frames()) is not None:
                 self.say(frames)
-            if (state := self.source.state()) != last_state or rounds % STATE_EVERY == 0:
-                last_state = state
-                self.say(self.source.state_message())
+            if (state := self.source.state()) != self._state or rounds % STATE_EVERY == 0:
+                self.say_state()
             if state == "ended":
                 await self._end()
                 continue

@@ -160,7 +160,7 @@ def serve(folder: Path, *, host: str, port: int, cert: Path | None, key: Path | 
     source = Source(wait_for(folder) if leave else newest(folder))
     operator, viewer = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, else asyncio leaves Nagle on
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))

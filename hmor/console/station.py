@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import getpass
 import os
 import subprocess
@@ -107,15 +108,17 @@ def where(actuator: Any) -> str:
 
 def start_console(folder: Path, loop_cpu: int | None) -> subprocess.Popen[bytes]:
     """Start `hmor console` for the run as a process of its own, of low priority and not on the loop's CPU."""
-
-    def apart() -> None:
-        os.nice(10)
-        others = os.sched_getaffinity(0) - {loop_cpu}
-        if others:
-            os.sched_setaffinity(0, others)
-
     command = [sys.executable, "-m", "hmor", "console", str(folder), "--leave"]
-    return subprocess.Popen(command, preexec_fn=apart, start_new_session=True, stdin=subprocess.DEVNULL)
+    beside = functools.partial(stand_aside, loop_cpu)
+    return subprocess.Popen(command, preexec_fn=beside, start_new_session=True, stdin=subprocess.DEVNULL)
+
+
+def stand_aside(loop_cpu: int | None) -> None:
+    """Give this process a low priority and no share of the loop's CPU."""
+    os.nice(10)
+    others = os.sched_getaffinity(0) - {loop_cpu}
+    if others:
+        os.sched_setaffinity(0, others)
 
 
 def static_sheet(study: Study, prepared: PreparedRun, folder: Path) -> Sheet:
