@@ -7,13 +7,18 @@ on OTL circuit, wing weight, Friedman, six-hump camel, Franke, Hartmann 3, robot
 to 103, 200 to 202 and 300 to 304, none of which is used here; the limits of the nugget were set with the results of
 Branin, Ishigami and borehole in view, so these three are not fully independent. Peers get a Gaussian and a Matern 5/2
 kernel, and the
-better of the two counts; they see the same standard variables.
+better of the two counts; they see the same standard variables, and the first three of the designs.
 
 `plate_noise`: relative error of three surrogates of 150 noisy tests of the plate strip (noise of 10 % and 30 % of the
-spread) against the strip without noise, median over five designs, seeds 0 to 4; how PC-Kriging chooses its trend under
-noise was decided on seeds 100 to 102. `active`: tests of the borehole function until the leave-one-out error is 1e-3,
-and until the true error is, by active learning beside Latin hypercubes of growing size. `step_us`: one step of an
-exported model of 200 rows in the engine.
+spread) against the strip without noise at new points, median over five Latin hypercubes, seeds 0 to 4; `without` is the
+error of the same tests without noise. `plate_split`: the same for the first 150 tests of the 200 of the study
+plate_gsa, at the other 50, median over five draws of the noise. How PC-Kriging chooses its trend under noise was
+decided on seeds 100 to 102.
+
+`active`: tests until the leave-one-out error is small enough, and until the true error is, by active learning beside
+Latin hypercubes of growing size; borehole function and peak rotation of the plate strip. Variants of the criterion were
+tried on seeds 300 to 307, and none was better than the first one. `step_us`: one step of an exported model of 200 rows
+in the engine.
 """
 
 from __future__ import annotations
@@ -26,7 +31,19 @@ from collections.abc import Callable
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from mor import Dataset, ReferenceFunction, borehole, fit_kriging, fit_pce, fit_pck, ishigami, lhs
+from mor import (
+    Dataset,
+    Kriging,
+    ParameterSpace,
+    ReferenceFunction,
+    borehole,
+    fit_kriging,
+    fit_pce,
+    fit_pck,
+    ishigami,
+    lhs,
+    sobol,
+)
 from mor.problems.plate_strip import OUTPUTS, plate_peaks, plate_space
 from mor.problems.public import branin, piston
 from mor.reduced.base import ReducedModel
@@ -80,13 +97,19 @@ def openturns_fit(kernel: str) -> Callable[[np.ndarray, np.ndarray], Predictor]:
         ot.TBB.Disable()
         d = Z.shape[1]
         one = ot.SquaredExponential([1.0] * d) if kernel == "gaussian" else ot.MaternModel([1.0] * d, 2.5)
-        fitter = ot.GaussianProcessFitter(ot.Sample(Z), ot.Sample(y[:, None]), one, ot.ConstantBasisFactory(d).build())
+        mean, spread = float(y.mean()), float(y.std())
+        rows = ot.Sample(((y - mean) / spread)[:, None])
+        fitter = ot.GaussianProcessFitter(ot.Sample(Z), rows, one, ot.ConstantBasisFactory(d).build())
         fitter.setOptimizationBounds(ot.Interval([1e-2] * d, [1e2] * d))
+        # Its default is one start, which ends far from the best lengths.
+        range_ = ot.JointDistribution([ot.Uniform(np.log(0.2), np.log(30.0))] * d)
+        starts = np.exp(ot.LowDiscrepancyExperiment(ot.SobolSequence(), range_, 10).generate())
+        fitter.setOptimizationAlgorithm(ot.MultiStart(ot.TNC(), ot.Sample(starts)))
         fitter.run()
         regression = ot.GaussianProcessRegression(fitter.getResult())
         regression.run()
         surrogate = regression.getResult().getMetaModel()
-        return lambda X: np.asarray(surrogate(ot.Sample(X)))[:, 0]
+        return lambda X: mean + spread * np.asarray(surrogate(ot.Sample(X)))[:, 0]
 
     return fit
 
@@ -101,56 +124,93 @@ def data_of(problem: ReferenceFunction, n: int, seed: int, criterion: str | None
     return Dataset(X, problem(X), problem.space.ports, [problem.output])
 
 
+FITS: dict[str, Callable[..., ReducedModel]] = {"fit_pce": fit_pce, "fit_kriging": fit_kriging, "fit_pck": fit_pck}
+
+
+def peaks(X: np.ndarray) -> np.ndarray:
+    """Peak rotation and moment of the plate strip without noise."""
+    return np.array([list(plate_peaks(*x).values()) for x in X.tolist()])
+
+
+def relative(model: ReducedModel, X: np.ndarray, truth: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    """Mean squared error of each output over its variance."""
+    error: np.ndarray = np.mean((model.predict(X) - truth) ** 2, axis=0) / variance
+    return error
+
+
 def plate_noise(seeds: range, points: int) -> dict[str, float]:
-    """Errors of noisy tests against the truth: {share.surrogate.output: median}."""
-    space = plate_space()
-
-    def peaks(X: np.ndarray) -> np.ndarray:
-        return np.array([list(plate_peaks(*x).values()) for x in X.tolist()])
-
+    """Errors of noisy tests against the truth: {protocol_share.surrogate.output: median}."""
+    space, study = plate_space(), sobol(plate_space(), 200).points
     new = space.sample(points, seed=77)
-    truth = peaks(new)
-    fits: dict[str, Callable[..., ReducedModel]] = {"fit_pce": fit_pce, "fit_kriging": fit_kriging, "fit_pck": fit_pck}
+    truth, measured = peaks(new), peaks(study)
+    variance = truth.var(axis=0)
     found: dict[str, list[float]] = {}
+
+    def judge(key: str, X: np.ndarray, Y: np.ndarray, at: np.ndarray, there: np.ndarray) -> None:
+        for label, fit in FITS.items():
+            error = relative(fit(Dataset(X, Y, space.ports, OUTPUTS), space), at, there, variance)
+            for output, value in zip(OUTPUTS, error.tolist(), strict=True):
+                found.setdefault(f"{key}.{label}.{output}", []).append(value)
+
     for seed in seeds:
         X = lhs(space, 150, seed=seed).points
         Y = peaks(X)
+        judge("plate_without", X, Y, new, truth)
         for share, goal in ((0.1, 0.008), (0.3, 0.025)):
-            noise = share * truth.std(axis=0) * np.random.default_rng([seed, int(100 * share)]).standard_normal(Y.shape)
-            data = Dataset(X, Y + noise, space.ports, OUTPUTS)
-            for label, fit in fits.items():
-                error = np.mean((fit(data, space).predict(new) - truth) ** 2, axis=0) / truth.var(axis=0)
-                for output, value in zip(OUTPUTS, error.tolist(), strict=True):
-                    found.setdefault(f"plate_noise_{share}.{label}.{output}", []).append(value)
+            unit = np.random.default_rng([seed, int(100 * share)]).standard_normal(Y.shape)
+            noise = share * np.sqrt(variance) * unit
+            judge(f"plate_noise_{share}", X, Y + noise, new, truth)
+            judge(f"plate_split_{share}", study[:150], measured[:150] + noise, study[150:], measured[150:])
             found[f"plate_noise_{share}.goal"] = [goal]
     return {key: float(np.median(values)) for key, values in found.items()}
 
 
-def active_learning(seeds: range) -> dict[str, float]:
-    """Points of the borehole function that error 1e-3 takes: medians over seeds."""
-    problem = borehole()
-    new = problem.space.sample(5000, seed=77)
-    truth = problem(new)
+def active_learning(seeds: range, *, plate: bool) -> dict[str, float]:
+    """Points that error 1e-3 takes, by active learning and by Latin hypercubes: medians over seeds."""
+    if plate:
+        name, space, unit, first, batch, step, most = "plate", plate_space(), "rad", 40, 10, 20, 500
+    else:
+        name, space, unit, first, batch, step, most = "borehole", borehole().space, "", 16, 2, 4, 120
 
-    def error(model: ReducedModel) -> float:
-        return float(np.mean((model.predict(new)[:, 0] - truth) ** 2) / truth.var())
+    def model(X: np.ndarray) -> np.ndarray:
+        return peaks(X)[:, :1] if plate else borehole()(X)[:, None]
 
+    new = space.sample(1500, seed=77)
+    truth = model(new)
     found: dict[str, list[float]] = {}
+
+    def until(how: str, rows: dict[int, Kriging]) -> None:
+        """Note the number of rows from which on the errors stay below 1e-3, the largest where they do not."""
+        errors = {
+            "loo": [float(m.loo[0]) for m in rows.values()],
+            "true": [float(relative(m, new, truth, truth.var(axis=0))[0]) for m in rows.values()],
+        }
+        for kind, values in errors.items():
+            above = [k for k, value in enumerate(values) if value > 1e-3]
+            place = min(above[-1] + 1 if above else 0, len(values) - 1)
+            found.setdefault(f"active_{name}.{how}.{kind}", []).append(list(rows)[place])
+
     for seed in seeds:
-        learned = learn(problem, problem.space, {problem.output.name: ""}, until=1e-3, first=16, batch=2, seed=seed)
-        found.setdefault("active.points", []).append(len(learned.data))
-        found.setdefault("active.true_error", []).append(error(learned.model))
-        reached: dict[str, int] = {}
-        for n in range(16, 121, 4):
-            model = fit_kriging(problem.dataset(n, seed=seed), problem.space)
-            for key, value in (("loo", float(model.loo[0])), ("true_error", error(model))):
-                if value <= 1e-3:
-                    reached.setdefault(key, n)
-            if len(reached) == 2:
+        fits: dict[int, Kriging] = {}
+
+        def fit(data: Dataset, space: ParameterSpace, fits: dict[int, Kriging] = fits) -> Kriging:
+            fits[len(data)] = fit_kriging(data, space)
+            return fits[len(data)]
+
+        learn(model, space, {"y": unit}, until=3e-4, first=first, batch=batch, most=most // 2, fit=fit, seed=seed)
+        until("points", fits)
+        plain = {}
+        for n in range(first, most + 1, step):
+            X = lhs(space, n, seed=seed).points
+            plain[n] = fit_kriging(Dataset(X, model(X), space.ports, {"y": unit}), space)
+            below = [relative(m, new, truth, truth.var(axis=0))[0] <= 5e-4 for m in list(plain.values())[-2:]]
+            if len(below) == 2 and all(below):
                 break
-        for key in ("loo", "true_error"):
-            found.setdefault(f"active.lhs_points_by_{key}", []).append(reached.get(key, 120))
-    return {key: float(np.median(values)) for key, values in found.items()} | {"active.goal_share": 0.6}
+        until("lhs_points", plain)
+    medians = {key: float(np.median(values)) for key, values in found.items()}
+    shares = {f"active_{name}.share_by_{kind}": medians[f"active_{name}.points.{kind}"]
+              / medians[f"active_{name}.lhs_points.{kind}"] for kind in ("loo", "true")}  # fmt: skip
+    return medians | shares | {f"active_{name}.goal_share": 0.6}
 
 
 def step_us() -> float:
@@ -209,7 +269,7 @@ def run(quick: bool) -> dict[str, object]:
                     medians = []
                     for kernel in ("gaussian", "matern52"):
                         errors = []
-                        for seed in seeds:
+                        for seed in seeds[:3]:
                             d = data_of(problem, n, seed, criterion)
                             maps = standard_maps(problem.space.marginals)
                             predict = make(kernel)(standardise(d.X, *maps), d.Y[:, 0])
@@ -229,7 +289,8 @@ def run(quick: bool) -> dict[str, object]:
         fit_pck(one, borehole().space)
         results["pck_200_8.fit_cpu_s"], results["goal.pck_cpu_s"] = time.process_time() - start, 2.5
         results |= plate_noise(seeds, 500 if quick else 1500)
-        results |= active_learning(range(1) if quick else range(3))
+        for plate in (False, True):
+            results |= active_learning(range(1) if quick else range(3), plate=plate)
         results["step_us"], results["goal.step_us"] = step_us(), 3.0
         results["goal.one_kernel_cpu_s"], results["goal.all_kernels_cpu_s"] = 0.4, 1.0
     for package in ("sklearn", "smt", "openturns"):
