@@ -242,7 +242,7 @@ class Store:
     def trajectories(self) -> Iterator[tuple[int, Trajectory]]:
         """Read the trajectories one by one: (number of the sample, trajectory)."""
         for index in self.finished:
-            if self._records[index].get("run"):
+            if self._records.get(index, {}).get("run"):
                 yield index, self.trajectory(index)
 
     def to_xarray(self) -> xarray.Dataset:

@@ -46,6 +46,9 @@ def test_many_samples_are_kept_in_blocks(tmp_path: Path, executor: str) -> None:
     assert (tmp_path / "s" / "numbers.bin").stat().st_size < 1.2 * 3000 * 16
     assert (tmp_path / "s" / "journal.log").read_bytes().count(b"\n") < 200  # until the first times were known
     np.testing.assert_array_equal(store.dataset().Y, data.Y)
+    assert list(store.trajectories()) == [] and not store.with_trajectories
+    np.testing.assert_array_equal(store.to_xarray()["y"], data["y"])
+    assert "finished  3000" in store.summary()
 
 
 def test_an_interrupted_campaign_goes_on_behind_its_blocks(tmp_path: Path) -> None:
