@@ -8,8 +8,8 @@ import numpy as np
 
 from mor import Gate, fit_pce, fit_pce_memory, lhs, nrmse
 from mor.models.motorcycle import brake_space, sample_static, touching_force
-from mor.models.motorcycle.brake import brake
 from mor.models.motorcycle.brake_runs import brake_domain, brake_history, sample_runs
+from mor.models.motorcycle.hydraulic_brake import brake
 from mor.models.motorcycle.model import hybrid
 
 

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from mor.models.motorcycle import body, brake, ecvt, engine, hybrid, scenario
-from mor.models.motorcycle.brake import SUBSTEPS
+from mor.models.motorcycle.hydraulic_brake import SUBSTEPS
 from mor.substructures import OdeSubstructure
 from rt_runtime import Loop, Table
 from rt_runtime.checks import Array

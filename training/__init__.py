@@ -6,10 +6,10 @@ from training.config import FfnnConfig as FfnnConfig
 from training.fit import fit_ffnn as fit_ffnn
 from training.memory import MemoryConfig as MemoryConfig
 from training.memory import fit_ffnn_memory as fit_ffnn_memory
+from training.memory_search import memory_candidates as memory_candidates
+from training.memory_search import select_memory as select_memory
 from training.recurrent import GruConfig as GruConfig
 from training.recurrent import fit_gru_memory as fit_gru_memory
 from training.select import select_ffnn as select_ffnn
 from training.select import select_history as select_history
-from training.select_memory import memory_candidates as memory_candidates
-from training.select_memory import select_memory as select_memory
 from training.surrogate import ffnn_surrogate as ffnn_surrogate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hmor.rigs.catalogue import PhysicalSide
 from hmor.studies.motorcycle.ampc import motor, redrawn
 from mor.models.motorcycle import ecvt
-from mor.models.motorcycle.ecvt import IDLE
+from mor.models.motorcycle.transmission import IDLE
 from rt_runtime import Loop
 
 

@@ -18,5 +18,5 @@ from mor.sources.opensees_ports import ImposedDisplacement as ImposedDisplacemen
 from mor.sources.opensees_ports import NodalForce as NodalForce
 from mor.sources.opensees_ports import NodeMotion as NodeMotion
 from mor.sources.opensees_ports import Reaction as Reaction
-from mor.sources.rc_pier import rc_pier as rc_pier
-from mor.sources.steel_frame import steel_frame as steel_frame
+from mor.sources.pier import rc_pier as rc_pier
+from mor.sources.steel import steel_frame as steel_frame

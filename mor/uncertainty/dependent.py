@@ -61,7 +61,7 @@ def _checked(model: object, space: ParameterSpace, n: int, scrambles: int, of: s
 def kucherenko(model: object, space: ParameterSpace, *, n: int = 2**13, scrambles: int = 8, seed: int = 0) -> Indices:
     """Return first and total indices of a model with dependent inputs; n (2 inputs + 1) evaluations.
 
-    Parameters are those of `mor.uncertainty.sobol`. Without a copula these are the Sobol' indices.
+    Parameters are those of `mor.uncertainty.sampled_indices`. Without a copula these are the Sobol' indices.
 
     Parameters
     ----------

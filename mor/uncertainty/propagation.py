@@ -83,7 +83,7 @@ def propagate(
     Parameters
     ----------
     model : callable, ReducedModel or Evaluable
-        As in `mor.uncertainty.sobol`.
+        As in `mor.uncertainty.sampled_indices`.
     space : ParameterSpace
         Law of the inputs; they may depend on each other.
     n : int

@@ -51,7 +51,7 @@ def morris(
     Parameters
     ----------
     model, space
-        As in `mor.uncertainty.sobol`.
+        As in `mor.uncertainty.sampled_indices`.
     trajectories : int
         Random paths; each changes every input once, by levels / (2 (levels - 1)) of its range in probability.
     levels : int

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -27,9 +28,23 @@ def test_no_file_is_far_beyond_300_lines() -> None:
 @pytest.mark.parametrize("package", ["mor", "rt_runtime", "hmor"])
 def test_rooms_are_small(package: str) -> None:
     """About a dozen files side by side at most, and each folder of Python says what lives there."""
-    folders = {path.parent for path in CODE if path.is_relative_to(ROOT / package) and path.suffix == ".py"}
-    assert not {str(f.relative_to(ROOT)): n for f in folders if (n := len(list(f.glob("*.py")))) > 15}
+    here = [path for path in CODE if path.is_relative_to(ROOT / package)]
+    assert not {str(f): n for f, n in Counter(path.parent.relative_to(ROOT) for path in here).items() if n > 15}
+    folders = {path.parent for path in here if path.suffix == ".py"}
     assert not [str(f.relative_to(ROOT)) for f in folders if not (f / "__init__.py").exists()]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_module_shares_its_name_with_what_its_package_offers(package: str) -> None:
+    """`from mor.uncertainty import sobol` must not be a module for one reader and a function for the other."""
+    offered = {
+        room.parent / f"{name.asname or name.name}.py"
+        for room in (ROOT / package).rglob("__init__.py")
+        for node in ast.walk(ast.parse(room.read_text()))
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+    }
+    assert not sorted(str(path.relative_to(ROOT)) for path in offered if path.exists())
 
 
 def test_no_utils_and_no_common() -> None:

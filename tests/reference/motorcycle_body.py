@@ -20,7 +20,7 @@ def road(x: float, a: float) -> tuple[float, float]:
 
 
 def rates(x: Array, u: Array, p: Mapping[str, float]) -> Array:
-    """Return dx/dt (14) of the states in the order of mor.models.motorcycle.body."""
+    """Return dx/dt (14) of the states in the order of mor.models.motorcycle.vehicle_body."""
     s, v, z, z_rate, theta, theta_rate = x[:6]
     M_b = p["M"] - p["m_r"] - p["m_f"]
     wheels = {}

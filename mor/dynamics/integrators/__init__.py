@@ -8,7 +8,7 @@ from mor.dynamics.integrators.explicit import central_difference as central_diff
 from mor.dynamics.integrators.explicit import rk4 as rk4
 from mor.dynamics.integrators.motion import Motion as Motion
 from mor.dynamics.integrators.motion import ground_load as ground_load
-from mor.dynamics.integrators.partitioned import PartitionedMotion as PartitionedMotion
-from mor.dynamics.integrators.partitioned import partitioned as partitioned
+from mor.dynamics.integrators.partitions import PartitionedMotion as PartitionedMotion
+from mor.dynamics.integrators.partitions import partitioned as partitioned
 from mor.dynamics.integrators.splitting import OperatorSplitting as OperatorSplitting
 from mor.dynamics.integrators.splitting import operator_splitting as operator_splitting

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from mor.data.dataset import Dataset
 from mor.marginals import Uniform
-from mor.models.motorcycle.brake import AMBIENT, brake, equilibrium
+from mor.models.motorcycle.hydraulic_brake import AMBIENT, brake, equilibrium
 from mor.sampling.designs import Design
 from mor.sampling.space import ParameterSpace
 from rt_runtime.checks import Array, finite_array, one_of

@@ -11,8 +11,8 @@ from mor.compile.ode import ode
 from mor.data.dataset import Dataset
 from mor.data.ports import Port
 from mor.excitation import Channel, operating_range
-from mor.models.motorcycle.brake import brake, brake_rhs
 from mor.models.motorcycle.brake_map import TOP_FORCE, TOP_SPEED
+from mor.models.motorcycle.hydraulic_brake import brake, brake_rhs
 from mor.reduced.gate import Gate
 from mor.reduced.history import LowPassMemory, MemorySpec, State
 from mor.substructures.differential import OdeSubstructure

@@ -7,13 +7,13 @@ from functools import cache
 from mor.data.trajectory import Trajectory
 from mor.hybrid.model import HybridModel
 from mor.marginals import Uniform
-from mor.models.motorcycle.body import PARAMETERS as BODY
-from mor.models.motorcycle.body import body
-from mor.models.motorcycle.brake import PARAMETERS as BRAKE
-from mor.models.motorcycle.brake import brake
-from mor.models.motorcycle.ecvt import ecvt
-from mor.models.motorcycle.engine import PARAMETERS as ENGINE
-from mor.models.motorcycle.engine import engine
+from mor.models.motorcycle.crank import PARAMETERS as ENGINE
+from mor.models.motorcycle.crank import engine
+from mor.models.motorcycle.hydraulic_brake import PARAMETERS as BRAKE
+from mor.models.motorcycle.hydraulic_brake import brake
+from mor.models.motorcycle.transmission import ecvt
+from mor.models.motorcycle.vehicle_body import PARAMETERS as BODY
+from mor.models.motorcycle.vehicle_body import body
 from mor.sampling.space import ParameterSpace
 
 DT = 1e-4

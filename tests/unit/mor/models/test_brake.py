@@ -7,7 +7,7 @@ import pytest
 
 from mor import lhs
 from mor.models.motorcycle import brake, brake_space, sample_static, static_torque, touching_force
-from mor.models.motorcycle.brake import SUBSTEPS
+from mor.models.motorcycle.hydraulic_brake import SUBSTEPS
 from rt_runtime.errors import ConfigError
 
 DT = 1e-4

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mor.models.motorcycle.brake import brake
 from mor.models.motorcycle.brake_runs import brake_channels, brake_domain, brake_history, sample_runs, touching_volume
+from mor.models.motorcycle.hydraulic_brake import brake
 from mor.reduced.history import split_runs
 from rt_runtime.errors import ConfigError
 

@@ -11,7 +11,7 @@ from mor import Trajectory, lhs
 from mor.campaign.model import Evaluable
 from mor.hybrid.model import HybridModel
 from mor.models.motorcycle import body, ecvt, engine, hybrid, parameter_space, scenario, sensitivity_space
-from mor.models.motorcycle.body import road
+from mor.models.motorcycle.vehicle_body import road
 from rt_runtime.errors import ConfigError
 from tests.reference.motorcycle_body import rates
 

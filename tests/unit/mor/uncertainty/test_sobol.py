@@ -107,7 +107,7 @@ def test_of_kriging_by_projection() -> None:
             np.testing.assert_allclose(one.value, two.value, atol=0.02)
         np.testing.assert_allclose(exact.closed["a", "b"].value, direct.closed["a", "b"].value, atol=0.02)
         assert "left out" in exact.notes[0]
-    with pytest.raises(ConfigError, match="no gate and independent inputs a, b, got a, b, c; sobol and kucherenko"):
+    with pytest.raises(ConfigError, match="must have the independent inputs a, b, got a, b, c; sobol and kucherenko"):
         project(model, ParameterSpace({"a": Normal(0.0, 1.0), "b": Uniform(0.0, 2.0)}))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from mor.sources.opensees import OpenSeesSubstructure
 from mor.sources.opensees_ports import ImposedDisplacement, Reaction
-from mor.sources.rc_pier import static_steps
+from mor.sources.pier import static_steps
 
 STOREYS, BAYS = 3, 2
 # depth, flange width, flange and web thickness in m: HEB 300 columns, IPE 400 beams
