@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hmor.options import JsonOption, studies
+from hmor.options import BUILT_IN, JsonOption, studies
 
 
 def _tell(text: str) -> None:
@@ -20,7 +20,7 @@ def serve(what: str, options: dict[str, Any], *, model: str | None, sessions: in
     """Serve a bundle, a "module:name", or a study: its rig, or a model of its bundle; return what `--json` prints."""
     from hmor.gateway.rig import serve_rig
     from hmor.gateway.server import SiteServer
-    from hmor.study.file import BUILT_IN, load_study
+    from hmor.study.file import load_study
     from rt_runtime.engine.stop_signals import StopSignals
 
     if what.endswith(".toml") or what in BUILT_IN:
