@@ -92,8 +92,9 @@ def served(at: float = 0.0, **options: Any) -> Iterator[StampedRig]:
 
 def write_study(folder: Path, port: int, change: Callable[[str], str]) -> Path:
     """Write the spring test with a port and a key, the limits on time of a desktop, and a change."""
-    text = (ROOT / "docs/examples/spring_test.toml").read_text(encoding="utf-8")
-    text = text.replace("port = 5005", f'port = {port}\nkey_file = "rig.key"\ntimeout = 60.0')
+    text = (ROOT / "hmor/studies/spring_test.toml").read_text(encoding="utf-8")
+    text, n = re.subn(r'rig = "spring".*', f'port = {port}\nkey_file = "rig.key"\ntimeout = 60.0', text)
+    assert n == 1
     head, *rules = text.split("[[run.rules]]")
     *rules, last = rules
     kept = [rule for rule in rules if not re.search(r'name = "(stale|stall)"', rule)]
