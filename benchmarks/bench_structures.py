@@ -10,7 +10,7 @@ from hmor.studies.structural.benchmark_loop import benchmark_loop
 from mor.dynamics.integrators import generalized_alpha, ground_load, newmark, operator_splitting, rk4
 from mor.excitation import synthetic_ground_motion
 from mor.models.benchmark_frame import benchmark_frame
-from mor.models.parts import semi_active_part
+from mor.models.mr_damper import semi_active_part
 
 
 def fastest(job: object, repeats: int) -> float:

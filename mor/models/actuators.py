@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mor.dynamics.transfer import TransferFunction
+from mor.substructures import LinearSubstructure
 from rt_runtime.errors import ConfigError
 
 
@@ -67,3 +68,21 @@ def first_order_lag(time_constant: float, gain: float = 1.0) -> TransferFunction
     if not time_constant > 0:
         raise ConfigError(f"time_constant of a lag must be positive, got {time_constant:g} s.")
     return TransferFunction([gain], [time_constant, 1.0])
+
+
+def actuator_part(
+    plant: TransferFunction, *, name: str = "actuator", unit: str = "m", velocity: bool = False
+) -> LinearSubstructure:
+    """Make an actuator with input `command` and output `measured`, and its rate `velocity` on request.
+
+    The velocity is C (A x + B u); it exists for plants whose denominator outranks the numerator.
+    """
+    m = plant.state_space()
+    outputs, C, D = {"measured": unit}, m.C, m.D
+    if velocity:
+        if m.D.any():
+            raise ConfigError(f"Actuator '{name}' must not pass its command through at once to have a velocity.")
+        outputs["velocity"] = f"{unit}/s"
+        C, D = np.vstack([m.C, m.C @ m.A]), np.vstack([m.D, m.C @ m.B])
+        D[np.abs(D) < 1e-12 * np.abs(m.C).max() * np.abs(m.B).max()] = 0.0
+    return LinearSubstructure(name, (m.A, m.B, C, D), inputs={"command": unit}, outputs=outputs)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mor.data.ports import Parameter
 from mor.dynamics.structure import LinearStructure
 from mor.dynamics.transfer import TransferFunction
-from mor.models.actuators import ServoHydraulic
-from mor.models.frame import plane_frame
+from mor.models.actuators import ServoHydraulic, actuator_part
+from mor.models.frame import frame_part, plane_frame
+from mor.substructures import BlockSubstructure, LinearSubstructure
 from rt_runtime import StateSpace
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 RATE = 4096.0
@@ -108,3 +112,64 @@ def sample_controller() -> tuple[TransferFunction, TransferFunction]:
     """Return the public controller: lead 50.8 (s + 168.6) / (s + 8570) on the target, PI 2 + 95 / s on the error."""
     lead = TransferFunction([50.8, 50.8 * 168.6], [1.0, 8570.0])
     return lead, TransferFunction([2.0, 95.0], [1.0, 0.0])
+
+
+def three_storey_part(*, name: str = "frame", method: str = "rk4") -> LinearSubstructure:
+    """Make the three-storey frame with parameters beam_length, column_length, floor_mass and damping_ratio.
+
+    Inputs `ground` and the reaction `force` at floor 1; outputs x_1, v_1, x_2, v_2, x_3, v_3.
+    """
+
+    def matrices(p: Mapping[str, float]) -> tuple[Array, Array, Array, Array]:
+        structure = benchmark_structure(
+            beam_length=p["beam_length"],
+            column_length=p["column_length"],
+            floor_mass=p["floor_mass"],
+            damping_ratio=p["damping_ratio"],
+        )
+        return frame_part(structure, reactions={"force": 1}).matrices()
+
+    template = frame_part(benchmark_structure(), reactions={"force": 1})
+    parameters = (
+        Parameter("beam_length", 0.762, "m", 1e-3),
+        Parameter("column_length", 0.635, "m", 1e-3),
+        Parameter("floor_mass", 1000.0, "kg", 1e-3),
+        Parameter("damping_ratio", 0.05, "", 0.0, 1.0),
+    )
+    return LinearSubstructure(
+        name, matrices, inputs=template.inputs, outputs=template.outputs, parameters=parameters, method=method
+    )
+
+
+def specimen_part(specimen: Specimen | None = None, *, name: str = "specimen") -> BlockSubstructure:
+    """Make the benchmark's specimen: `displacement` in, `force` by backward differences out."""
+    part = specimen or Specimen()
+
+    parameters = (
+        Parameter("mass", part.mass, "kg", 0.0),
+        Parameter("damping", part.damping, "Ns/m", 0.0),
+        Parameter("stiffness", part.stiffness, "N/m", 0.0),
+    )
+    return BlockSubstructure(
+        name,
+        lambda dt, p: Specimen(**p).block(dt),
+        inputs={"displacement": "m"},
+        outputs={"force": "N"},
+        parameters=parameters,
+    )
+
+
+def sample_controller_part(*, name: str = "controller") -> BlockSubstructure:
+    """Make the benchmark's public controller: `target` and `measured` in, `command` out."""
+    return BlockSubstructure(
+        name,
+        lambda dt, p: sample_controller_block(dt),
+        inputs={"target": "m", "measured": "m"},
+        outputs={"command": "m"},
+    )
+
+
+def benchmark_parts(frame: BenchmarkFrame) -> tuple[LinearSubstructure, LinearSubstructure, BlockSubstructure]:
+    """Return numerical side (reaction `force` at floor 1), actuator and specimen of a partition, for a hybrid model."""
+    numerical = frame_part(frame.numerical, name="numerical", reactions={"force": 1})
+    return numerical, actuator_part(frame.plant), specimen_part(frame.specimen)

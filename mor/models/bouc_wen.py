@@ -11,6 +11,7 @@ from functools import cache
 
 from mor.compile.ode import OdeSystem, ode
 from mor.data.ports import Parameter, Port
+from mor.substructures import OdeSubstructure
 from rt_runtime.checks import Array
 
 PARAMETERS = (
@@ -72,3 +73,13 @@ def bouc_wen_oscillator() -> OdeSystem:
         parameters=OSCILLATOR_PARAMETERS,
         name="bouc_wen_oscillator",
     )(bouc_wen_oscillator_rhs)
+
+
+def bouc_wen_part(*, substeps: int = 1) -> OdeSubstructure:
+    """Make the hysteretic element: `displacement` and `velocity` in, `force` out."""
+    return OdeSubstructure(bouc_wen(), substeps=substeps, direct=["displacement"])
+
+
+def bouc_wen_oscillator_part(*, substeps: int = 1) -> OdeSubstructure:
+    """Make the hysteretic oscillator: `ground_acceleration` in; displacement, velocity and force out."""
+    return OdeSubstructure(bouc_wen_oscillator(), substeps=substeps, direct=[])

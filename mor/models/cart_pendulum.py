@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from mor.compile.ode import OdeSystem, ode
 from mor.data.ports import Parameter, Port
 from mor.dynamics.transfer import TransferFunction
+from mor.substructures import OdeSubstructure
 from rt_runtime.checks import Array
 
 PARAMETERS = (
@@ -107,3 +108,13 @@ def linearised(p: ArrayLike | None = None, *, printed_sign: bool = False) -> Tra
     numerator = np.polyadd(angle, pull if printed_sign else -pull)
     denominator: Array = np.polysub(np.polymul([M, mu, 0.0], angle), np.polymul(pull, [mu, 0.0]))
     return TransferFunction(numerator, denominator)
+
+
+def cart_pendulum_part(*, substeps: int = 1) -> OdeSubstructure:
+    """Make the cart with its pendulum: `force` in; displacement, velocity, angle and reaction out."""
+    return OdeSubstructure(cart_pendulum(), substeps=substeps)
+
+
+def pendulum_part(*, substeps: int = 1) -> OdeSubstructure:
+    """Make the pendulum alone: pivot `acceleration` in, angle and reaction out."""
+    return OdeSubstructure(pendulum(), substeps=substeps)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mor.dynamics.structure import LinearStructure, condense, modal_damping
+from mor.substructures import LinearSubstructure
 from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
@@ -109,3 +110,31 @@ def _positive(values: dict[str, Array]) -> None:
     for name, numbers in values.items():
         if not (np.isfinite(numbers).all() and (numbers > 0).all()):
             raise ConfigError(f"{name} of a frame must be positive, got {numbers.tolist()}.")
+
+
+def frame_part(
+    structure: LinearStructure,
+    *,
+    name: str = "frame",
+    reactions: Mapping[str, int] | None = None,
+    accelerations: bool = False,
+    method: str = "zoh",
+) -> LinearSubstructure:
+    """Make a frame with the input `ground` and outputs x_1, v_1, x_2, ... (a_1 ... on request), floors from the ground.
+
+    reactions {input: floor, from 1}: forces with which something attached pulls that floor back, such as the measured
+    force of a specimen or a damper.
+    """
+    floors = np.eye(structure.n)
+    inputs: dict[str, tuple[str, Array]] = {"ground": ("m/s2", -structure.ground_mass)}
+    for port, floor in (reactions or {}).items():
+        if not 1 <= floor <= structure.n:
+            raise ConfigError(f"Floor of reaction '{port}' must be 1 to {structure.n}, got {floor}.")
+        inputs[port] = ("N", -floors[floor - 1])
+    units = {"x": "m", "v": "m/s"} | ({"a": "m/s2"} if accelerations else {})
+    outputs = {
+        f"{quantity}_{i + 1}": (unit, quantity, floors[i])
+        for i in range(structure.n)
+        for quantity, unit in units.items()
+    }
+    return LinearSubstructure.from_structure(name, structure, inputs=inputs, outputs=outputs, method=method)

@@ -10,6 +10,7 @@ from functools import cache
 
 from mor.compile.ode import OdeSystem, ode
 from mor.data.ports import Parameter, Port
+from mor.substructures import OdeSubstructure
 from rt_runtime.checks import Array
 
 PARAMETERS = (
@@ -66,3 +67,17 @@ def semi_active_damper() -> OdeSystem:
         parameters=SEMI_ACTIVE_PARAMETERS,
         name="semi_active_damper",
     )(semi_active_rhs)
+
+
+FASTEST_PISTON = 1.0
+"""m/s; up to this velocity the step of the damper is checked."""
+
+
+def mr_damper_part(*, substeps: int = 1) -> OdeSubstructure:
+    """Make the damper: `velocity` and `voltage` in, `force` out."""
+    return OdeSubstructure(mr_damper(), substeps=substeps, points=[([0.0], [FASTEST_PISTON, 2.0])])
+
+
+def semi_active_part(*, substeps: int = 1) -> OdeSubstructure:
+    """Make the damper with its bang-bang law: `velocity`, `target`, `target_velocity` in, force and voltage out."""
+    return OdeSubstructure(semi_active_damper(), substeps=substeps, points=[([0.0], [FASTEST_PISTON, 0.0, 0.0])])

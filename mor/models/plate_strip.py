@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from mor.compile.ode import OdeSystem, ode
 from mor.data.ports import Parameter, Port
 from mor.dynamics.structure import LinearStructure
+from mor.substructures import OdeSubstructure
 from rt_runtime.checks import Array
 
 PARAMETERS = (
@@ -121,3 +122,8 @@ def plate_strip_energy(x: ArrayLike, p: ArrayLike | None = None) -> Array:
 
 def _values(p: ArrayLike | None) -> Array:
     return np.array([q.value for q in PARAMETERS]) if p is None else np.asarray(p, float)
+
+
+def plate_strip_part(*, substeps: int = 1) -> OdeSubstructure:
+    """Make the nonlinear plate strip: `ground_acceleration` in; rotations, moments and axial force out."""
+    return OdeSubstructure(nonlinear_plate_strip(), substeps=substeps, direct=[])

@@ -123,7 +123,7 @@ def duffing(stiffness: float = 1.0, cubic: float = 4.0, start: float = 1.0) -> D
 def three_storey() -> DynamicProblem:
     """The three-storey benchmark frame under a synthetic ground motion; frequencies as printed, in Hz."""
     from mor.excitation import synthetic_ground_motion
-    from mor.models.parts import three_storey_part
+    from mor.models.benchmark_frame import three_storey_part
 
     ground = synthetic_ground_motion(seed=1, duration=20.0, rate=512.0, peak=1.25)
     values = np.column_stack([ground.values, np.zeros(len(ground))])

@@ -13,7 +13,7 @@ import numpy as np
 from mor.campaign.model import FunctionModel
 from mor.excitation.ground import near_fault_pulse
 from mor.marginals import Uniform
-from mor.models.parts import plate_strip_part
+from mor.models.plate_strip import plate_strip_part
 from mor.sampling.space import ParameterSpace
 from mor.substructures import OdeSubstructure
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from mor import MemoryModel, Port, Substructure, Trajectory
-from mor.models import motorcycle, parts
-from mor.models.benchmark_frame import benchmark_frame, benchmark_structure
+from mor.models import motorcycle
+from mor.models.benchmark_frame import benchmark_frame, benchmark_structure, three_storey_part
+from mor.models.frame import frame_part
 from mor.problems import catalogue
 from mor.reduced.memory import regressor_ports
 from mor.sources import FmuSubstructure
@@ -52,9 +53,9 @@ PARTS: dict[str, Callable[[], Substructure]] = {
     "front_brake": lambda: motorcycle.brake("front"),
     "rear_brake": lambda: motorcycle.brake("rear"),
     "stiff_brake": lambda: motorcycle.brake("rear").integrated_by("rosenbrock", 2),
-    "frame": lambda: parts.frame_part(benchmark_structure()),
-    "three_storey": parts.three_storey_part,
-    "numerical_frame": lambda: parts.frame_part(benchmark_frame(4).numerical, reactions={"force": 1}),
+    "frame": lambda: frame_part(benchmark_structure()),
+    "three_storey": three_storey_part,
+    "numerical_frame": lambda: frame_part(benchmark_frame(4).numerical, reactions={"force": 1}),
     "duffing": lambda: catalogue.duffing().substructure,
     "static": lambda: StaticSubstructure(
         "square", _square, inputs=["a"], outputs=["b"], parameters={"k": (2.0, "", 0, 9)}

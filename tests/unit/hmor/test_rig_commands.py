@@ -23,7 +23,7 @@ def test_every_rig_of_the_catalogue_and_any_substructure_can_be_played() -> None
         side = find_rig(name, 10_000.0, ROOT)
         side.loop.check()
         assert side.describe()["commands"] and side.describe()["measured"]
-    side = find_rig("mor.models.parts:mr_damper_part", 4096.0, ROOT)
+    side = find_rig("mor.models.mr_damper:mr_damper_part", 4096.0, ROOT)
     side.loop.check()
     assert side.commands and side.measured
     assert find_rig("hmor.rigs:spring", 500.0, ROOT).measured == ("position", "force")  # a function of the rate
@@ -40,14 +40,14 @@ def test_every_rig_of_the_catalogue_and_any_substructure_can_be_played() -> None
             find_rig(name, 1000.0, ROOT)
     with pytest.raises(ConfigError, match=r"Rig 'no_such:thing': module 'no_such' cannot be imported: .*\.$"):
         find_rig("no_such:thing", 1000.0, ROOT)
-    from mor.models.parts import bouc_wen_part
+    from mor.models.bouc_wen import bouc_wen_part
 
     assert from_part(bouc_wen_part(), 1000.0).loop.run(0.01).ended == "finished"
 
 
 def test_a_rig_is_a_substructure_or_a_side_of_its_own_rate(tmp_path: Path) -> None:
     (tmp_path / "own_rig.py").write_text(
-        "from hmor.rigs.catalogue import spring\nfrom mor.models.parts import bouc_wen_part\n"
+        "from hmor.rigs.catalogue import spring\nfrom mor.models.bouc_wen import bouc_wen_part\n"
         "part = bouc_wen_part()\nside = spring(500.0)\ndef broken(rate):\n    return 1 / 0\n"
     )
     with pytest.raises(

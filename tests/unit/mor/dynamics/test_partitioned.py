@@ -8,8 +8,13 @@ import pytest
 from mor.dynamics.integrators import newmark, partitioned
 from mor.dynamics.structure import LinearStructure
 from mor.excitation import pulse_acceleration
-from mor.models.parts import plate_strip_part
-from mor.models.plate_strip import nonlinear_plate_strip, plate_partitions, plate_strip, plate_strip_rhs
+from mor.models.plate_strip import (
+    nonlinear_plate_strip,
+    plate_partitions,
+    plate_strip,
+    plate_strip_part,
+    plate_strip_rhs,
+)
 from rt_runtime.errors import ConfigError
 from tests.reference.harmonic import harmonic_motion
 
