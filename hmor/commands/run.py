@@ -71,19 +71,27 @@ def register(app: typer.Typer) -> None:
 
 
 def print_table(result: dict[str, Any]) -> None:
-    """Print how a test went, the verdict on the host first."""
+    """Print how a test went: the verdict on the host, figures, peaks with units, and the last events in sentences."""
+    from pathlib import Path
+
     from rich.console import Console
-    from rich.table import Table
+
+    from hmor.console.lamps import OURS
+    from hmor.console.text import result_view
+    from hmor.console.words import told
+    from rt_runtime.engine.run_folder import RUN
+    from rt_runtime.files import read_json
 
     if "verdict" in result:
         print(result["verdict"])
-    table = Table(title=result["ended"], title_justify="left", show_header=False)
+    figures = {}
     for key, value in result.items():
-        if key in ("ended", "events", "histograms", "verdict", "settings", "parts"):
+        if key in ("ended", "events", "histograms", "verdict", "settings", "parts", "ranges"):
             continue
-        if key == "ranges":
-            value = {name: f"{low:.4g} to {high:.4g} {unit}" for name, (low, high, unit) in value.items()}
         if isinstance(value, dict):
             value = ", ".join(f"{k} {v:g}" if isinstance(v, float) else f"{k} {v}" for k, v in value.items())
-        table.add_row(key, str(value))
-    Console().print(table)
+        figures[key] = value
+    peaks = [[name, *found] for name, found in result["ranges"].items() if not OURS.search(name)]
+    run = read_json(Path(result["folder"]) / RUN, RUN)
+    events = told(run.get("events", []), run.get("operator", []), run.get("rules", []))
+    Console().print(result_view(result["ended"], figures, peaks, events))

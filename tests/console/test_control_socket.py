@@ -185,6 +185,9 @@ def test_a_line_that_never_ends_and_many_connections_do_no_harm(test: Test) -> N
     with contextlib.suppress(ConnectionResetError):
         assert flood.recv(10) == b""  # hung up
     flood.close()
+    half = connect()
+    half.sendall(b'{"do": "tri')
+    half.close()
     crowd = [connect() for _ in range(40)]
     for client in crowd:
         client.close()
