@@ -41,8 +41,8 @@ def run_report(folder: Path) -> Path:
     name = str(run.get("study") or folder.name)
     page = Page(
         f"Test {name}",
-        f"Run {folder.name}, by {run.get('who', 'unknown')}, begun {run.get('started', 'unknown')}, written "
-        f"{run.get('written', 'unknown')}, hybrid-mor {program_version()}.",
+        f"Run {folder.name}, by {run.get('who', 'unknown')}, begun {_moment(run.get('started'))}, written "
+        f"{_moment(run.get('written'))}, hybrid-mor {program_version()}.",
     )
     page.text(record.ended if record.ended != "finished" else "The test ended by itself.", note=True)
     _facts(page, folder, run, record)
@@ -54,6 +54,10 @@ def run_report(folder: Path) -> Path:
     _identity(page, folder, run)
     write_file(folder / REPORT, str(page))
     return folder / REPORT
+
+
+def _moment(text: str | None) -> str:
+    return (text or "unknown").replace("T", " ").replace("+00:00", " UTC")
 
 
 def _facts(page: Page, folder: Path, run: Run, record: Record) -> None:
@@ -163,7 +167,7 @@ def _figures(page: Page, record: Record) -> None:
         product = f"{units[pair[0]]} {units[pair[1]]}"
         unit = WORK.get(product, product)
         page.text(
-            f"Work done on the specimen while the test ran, the integral of {pair[1]} d{pair[0]}: {work:.5g} {unit}."
+            f"Work done on the specimen while the test ran, integral of {pair[1]} over {pair[0]}: {work:.5g} {unit}."
         )
 
 
