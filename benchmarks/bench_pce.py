@@ -111,11 +111,11 @@ def uqpy_lars(problem: ReferenceFunction, data: Dataset, degree: int, q: float) 
 
 
 def bases(problem: ReferenceFunction) -> list[tuple[int, float]]:
-    """Return the degrees and q of bases of at most two terms a row."""
+    """Return the degrees and q of bases of at most four terms a row."""
     found = []
     for q in NORMS:
         for degree in DEGREES:
-            if len(index_set(len(problem.space.marginals), degree, q=q)) > 2 * ROWS.get(problem.name, 200):
+            if len(index_set(len(problem.space.marginals), degree, q=q)) > 4 * ROWS.get(problem.name, 200):
                 break
             found.append((degree, q))
     return found
