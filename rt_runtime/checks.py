@@ -13,8 +13,6 @@ from rt_runtime.errors import ConfigError
 Array = NDArray[np.float64]
 """The float array of all packages."""
 
-Floats = Array  # TEMPORARY
-
 
 def finite_array(value: ArrayLike, which: str, of: str, shape: tuple[int | None, ...]) -> Array:
     """Return `value` as a contiguous float array of `shape` (None: any length) with finite numbers only."""

@@ -14,7 +14,7 @@ import numpy as np
 from hmor.gateway.protocol import N_SIZES, Action, Sizes, read_sizes
 from hmor.gateway.sites import Site, SiteError
 from rt_runtime import _core
-from rt_runtime.checks import Floats
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 LOOPBACK = "127.0.0.1"
@@ -180,10 +180,10 @@ class SiteServer:
         self._listening.close()
 
 
-def _numbers(site: Site, action: int, sizes: Sizes, at: Floats) -> Floats:
+def _numbers(site: Site, action: int, sizes: Sizes, at: Array) -> Array:
     """Return what an action without a fixed answer asks for."""
     zero = np.zeros(site.dof)
-    answers: dict[int, Callable[[], Floats]] = {
+    answers: dict[int, Callable[[], Array]] = {
         Action.GET_FORCE: site.force,
         Action.GET_DISPLACEMENT: site.displacement,
         Action.GET_VELOCITY: lambda: zero,

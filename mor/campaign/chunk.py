@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mor.campaign.model import Evaluable, Outcome, evaluate_sample, outputs_of
+from rt_runtime.checks import Array
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 SHORT = 0.2  # s; samples that take longer travel alone
@@ -27,7 +27,7 @@ class Chunk:
 
     indices: Ints
     names: tuple[str, ...]
-    points: Floats
+    points: Array
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -42,7 +42,7 @@ class Block:
     """Finished samples (n,) with their numbers (n, outputs), and the time that all of them took in s."""
 
     indices: Ints
-    numbers: Floats
+    numbers: Array
     seconds: float
 
 
@@ -107,7 +107,7 @@ class Waiting:
         Which of them are to be evaluated, in this order.
     """
 
-    def __init__(self, names: tuple[str, ...], points: Floats, todo: Ints) -> None:
+    def __init__(self, names: tuple[str, ...], points: Array, todo: Ints) -> None:
         self._names, self._points, self._todo, self._next = names, points, todo, 0
         self._returned: deque[int] = deque()
         self.size = 1

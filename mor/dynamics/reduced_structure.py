@@ -24,7 +24,7 @@ from mor.dynamics.projection import (
 from mor.dynamics.sparse_newmark import Newmark
 from mor.dynamics.transfer import StateSpaceMatrices
 from rt_runtime import StateSpace
-from rt_runtime.checks import Floats, finite_array
+from rt_runtime.checks import Array, finite_array
 from rt_runtime.errors import ConfigError
 
 
@@ -48,7 +48,7 @@ class Reduced:
 
     structure: SparseStructure
     system: StateSpaceMatrices
-    T: Floats | None
+    T: Array | None
     band: tuple[float, float]
     points: int = 8
 
@@ -70,7 +70,7 @@ class Reduced:
         return len(self.system.A)
 
     @cached_property
-    def frequencies(self) -> Floats:
+    def frequencies(self) -> Array:
         """Frequencies in Hz that are looked at: evenly over the band, and the resonances of the reduced structure."""
         low, high = self.band
         poles = np.abs(np.linalg.eigvals(self.system.A)) / (2 * np.pi)
@@ -79,7 +79,7 @@ class Reduced:
         return np.unique(np.concatenate([np.linspace(low, high, self.points), inside]))
 
     @cached_property
-    def response(self) -> Floats:
+    def response(self) -> Array:
         """H (frequencies, outputs, inputs) of the full structure."""
         return np.array([full_response(self.structure, f) for f in self.frequencies])
 
@@ -88,7 +88,7 @@ class Reduced:
         """Largest |H - H_reduced| over the band, each pair of input and output over its own largest |H|."""
         return worst_difference(self.response, small_response(self.system, self.frequencies))
 
-    def history_error(self, u: ArrayLike, dt: float) -> Floats:
+    def history_error(self, u: ArrayLike, dt: float) -> Array:
         """Return the NRMSE of each output under the inputs `u` (n_steps, n_in): full Newmark against the reduced one.
 
         Parameters
@@ -173,7 +173,7 @@ def reduced(
     return result
 
 
-def fewest_modes(given: Reduced, count: int, frequencies: Floats, full: Floats, error: float) -> Reduced:
+def fewest_modes(given: Reduced, count: int, frequencies: Array, full: Array, error: float) -> Reduced:
     """Leave out the modes that inputs do not reach or outputs do not see, as many as `error` allows.
 
     Modes are ordered by their largest share in a response, |x_i| |f_i| / (c_i w_i) at resonance within the band, beyond
@@ -210,7 +210,7 @@ def fewest_modes(given: Reduced, count: int, frequencies: Floats, full: Floats, 
     return given
 
 
-def _shares(s: SparseStructure, V: Floats, highest: float) -> Floats:
+def _shares(s: SparseStructure, V: Array, highest: float) -> Array:
     w2, c = (np.einsum("ij,ij->j", V, matrix @ V) for matrix in (s.K, s.C))
     w = np.sqrt(w2)
     beyond = highest**2 / (w2 * np.maximum(w2 - highest**2, 1e-9 * w2))
@@ -221,7 +221,7 @@ def _shares(s: SparseStructure, V: Floats, highest: float) -> Floats:
     return np.asarray((pairs / np.maximum(size, 1e-300)).max(axis=(0, 1)))
 
 
-def full_response(structure: SparseStructure, frequency: float) -> Floats:
+def full_response(structure: SparseStructure, frequency: float) -> Array:
     """Return H = (X + iw V - w^2 A) (K + iw C - w^2 M)^-1 F of the full structure, (outputs, inputs), complex."""
     w = 2 * np.pi * frequency
     s = structure
@@ -229,14 +229,14 @@ def full_response(structure: SparseStructure, frequency: float) -> Floats:
     return np.asarray(s.X @ x + 1j * w * (s.V @ x) - w**2 * (s.A @ x))
 
 
-def small_response(system: StateSpaceMatrices, frequencies: Sequence[float] | Floats) -> Floats:
+def small_response(system: StateSpaceMatrices, frequencies: Sequence[float] | Array) -> Array:
     """Return H = C (iw - A)^-1 B + D of a state space, (frequencies, outputs, inputs), complex."""
     A, B, C, D = _arrays(system)
     one = np.eye(len(A))
     return np.array([C @ np.linalg.solve(2j * np.pi * f * one - A, B) + D for f in frequencies])
 
 
-def worst_difference(full: Floats, small: Floats) -> float:
+def worst_difference(full: Array, small: Array) -> float:
     """Return the largest |full - small| over frequencies, each pair (output, input) over its own largest |full|.
 
     A pair that hardly answers, a millionth of what both its output and its input do elsewhere, counts as that much.
@@ -250,5 +250,5 @@ def _highest(system: StateSpaceMatrices) -> float:
     return float(np.abs(np.linalg.eigvals(system.A)).max() / (2 * np.pi))
 
 
-def _arrays(system: StateSpaceMatrices) -> tuple[Floats, Floats, Floats, Floats]:
+def _arrays(system: StateSpaceMatrices) -> tuple[Array, Array, Array, Array]:
     return system.A, system.B, system.C, system.D

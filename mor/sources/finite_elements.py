@@ -19,7 +19,7 @@ from mor.substructures.base import InputTiming, Substructure
 from mor.substructures.linear import LinearSubstructure
 from rt_runtime import PythonBlock
 from rt_runtime._core import Block
-from rt_runtime.checks import Floats, finite_array, one_of
+from rt_runtime.checks import Array, finite_array, one_of
 from rt_runtime.errors import ConfigError
 
 
@@ -141,14 +141,14 @@ class FiniteElementSubstructure(Substructure):
         part.reduction = system if isinstance(system, Reduced) else None
         return part
 
-    def _simulate(self, rows: Floats, dt: float, values: dict[str, float], hold: str, every: int) -> Floats:
+    def _simulate(self, rows: Array, dt: float, values: dict[str, float], hold: str, every: int) -> Array:
         step = Newmark(self.structure, dt)
         return np.array([y for i, y in enumerate(map(step, rows)) if i % every == 0])
 
     def _block(self, dt: float, values: dict[str, float], reading: InputTiming) -> Block:
         step = Newmark(self.structure, dt)
 
-        def tick(t: float, u: Floats) -> list[float]:
+        def tick(t: float, u: Array) -> list[float]:
             if t == 0.0:
                 step.reset()
             y: list[float] = step(u).tolist()
