@@ -61,6 +61,13 @@ def pier_stiffness(number: int) -> Array:
     return k
 
 
+def pier_axial(number: int) -> float:
+    """Return the axial stiffness EA/h of a pier in N/m."""
+    _, diameter, h = PIERS[number]
+    s = round_steel(diameter)
+    return float(s.E * s.A / h)
+
+
 def bridge_deck(*, ratio: float, modes: tuple[int, int] = (1, 5)) -> FiniteElementSubstructure:
     """Return deck and pier 3 as the numerical part of a test with piers 1 and 2 in the laboratory.
 
