@@ -38,7 +38,9 @@ def find_pipeline(
 ) -> Pipeline:
     """Return the pipeline of a built-in study or a study file, as `load_study` reads it."""
     loaded = load_study(study, folder, quick=quick, changes=changes, parts=parts)
-    return pipeline(loaded, force=force, retry=retry, overwrite=overwrite, adaptive=adaptive)
+    found = pipeline(loaded, force=force, retry=retry, overwrite=overwrite, adaptive=adaptive)
+    found.rebuild = partial(find_pipeline, study, folder, quick=quick, changes=changes, parts=parts, force=force)
+    return found
 
 
 def pipeline(
@@ -102,9 +104,8 @@ def _steps(study: Study, force: bool, retry: bool, overwrite: bool, adaptive: Go
         if model.section.memory is not None and model.section.memory.spec is not None:
             depends["spec"] = import_object(model.section.memory.spec, study.place)
         needs = tuple({f"sample/{model.source}"} & sampled)
-        steps.append(
-            Step(f"train/{model.key}", partial(_train, study, model), depends, needs, (f"models/{model.key}.npz",))
-        )
+        file = f"models/{model.key}.npz"
+        steps.append(Step(f"train/{model.key}", partial(_train, study, model), depends, needs, (file,), apart=True))
     scenario = None
     if study.hybrid is not None:
         from hmor.study.simulate import full_hybrid

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from rt_runtime.errors import ConfigError
-from rt_runtime.files import write_file
+from rt_runtime.files import read_json, write_file
 from rt_runtime.versions import version_of
 
 Result = dict[str, Any]
@@ -33,7 +37,8 @@ class Step:
     `name` is "group" or "group/item"; a command makes all steps of its group. `depends` returns plain values; when one
     of them, or the fingerprint of a needed step, changes, the step is made again. `make` gets the results of the needed
     steps by name, writes its files below the folder of the results, returns plain values. `files` are paths below that
-    folder that must exist for the result to count.
+    folder that must exist for the result to count. A step that is `apart` may be made in a process of its own, beside
+    others of its group.
     """
 
     name: str
@@ -41,6 +46,7 @@ class Step:
     depends: Mapping[str, Any]
     needs: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    apart: bool = False
 
     @property
     def group(self) -> str:
@@ -56,6 +62,7 @@ class Pipeline:
         self.folder = folder
         self.steps = {step.name: step for step in steps}
         self.called = called or study  # how the user names it, options included: what hints repeat
+        self.rebuild: Callable[[], Pipeline] | None = None  # makes the same pipeline in another process
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -76,8 +83,27 @@ class Pipeline:
             raise ConfigError(
                 f"Study {self.called} has nothing to {group}: it has {', '.join(self.groups) or 'no steps'}."
             )
-        results = {name: self.run(name, force=force) for name in names}
+        made = self._run_apart(
+            [name for name in names if self.steps[name].apart and (force or not self.holds(name))], force
+        )
+        results = {name: self.result(name) if name in made else self.run(name, force=force) for name in names}
         return results[group] if names == [group] else {name.partition("/")[2]: results[name] for name in names}
+
+    def _run_apart(self, names: list[str], force: bool) -> list[str]:
+        """Make steps side by side in processes where that is worth the second a process takes to start.
+
+        Returns the names of the steps that were made, none or all.
+        """
+        workers = min(os.cpu_count() or 1, len(names) // 2)
+        if workers < 2 or self.rebuild is None:
+            return []
+        self._check_folder(force)
+        for other in {other for name in names for other in self.steps[name].needs}:
+            self.result(other)  # what is missing is said before anything is started
+        with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+            for made in [pool.submit(_make, self.rebuild, name, force) for name in names]:
+                made.result()
+        return names
 
     def run(self, name: str, *, force: bool = False) -> Result:
         """Make one step, unless its result is there and still true; return the result."""
@@ -141,14 +167,14 @@ class Pipeline:
         path = self._path(name)
         if not path.is_file():
             return None
-        try:
-            entry = json.loads(path.read_text(encoding="utf-8"))
-            if not {"study", "version", "fingerprint", "made", "seconds", "result"} <= set(entry):
-                raise ValueError("a key is missing")
-        except ValueError as error:
-            text = f"File {path} must hold the result of a step, got {error}; delete it and run again."
-            raise ConfigError(text) from None
-        return dict(entry)
+        entry = read_json(path, f"File {path}", "delete it and run again")
+        if not {"study", "version", "fingerprint", "made", "seconds", "result"} <= set(entry):
+            why = "a key is missing"
+        elif not (isinstance(entry["result"], dict) and isinstance(entry["seconds"], int | float)):
+            why = "a value of the wrong kind"
+        else:
+            return entry
+        raise ConfigError(f"File {path} must hold the result of a step, got {why}; delete it and run again.")
 
     def _check_folder(self, force: bool) -> None:
         (self.folder / "steps").mkdir(parents=True, exist_ok=True)
@@ -166,6 +192,12 @@ class Pipeline:
                     f"Folder {self.folder} was made by hybrid-mor {stored['version']}, this is {program_version()}; "
                     "choose another with --folder, or make it anew with --force."
                 )
+
+
+def _make(rebuild: Callable[[], Pipeline], name: str, force: bool) -> None:
+    """Make one step in a process of its own; its result is on disk then."""
+    with contextlib.redirect_stdout(sys.stderr):
+        rebuild().run(name, force=force)
 
 
 def _plain(value: Any) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +67,36 @@ def test_files_that_are_gone_make_a_step_untrue(tmp_path: Path) -> None:
     assert again.made == ["one"]
 
 
+def in_processes(folder: Path, wrong: bool = False) -> Pipeline:
+    """Four steps that tell the process they were made in; the last one fails where `wrong`."""
+
+    def make(number: int, _: Any) -> dict[str, Any]:
+        if wrong and number == 3:
+            raise ConfigError("Number of the last must be right.")
+        (folder / f"{number}.npz").write_text("x")
+        return {"number": number, "process": os.getpid()}
+
+    steps = [
+        Step(f"fit/{i}", partial(make, i), {"wrong": wrong}, files=(f"{i}.npz",), apart=True) for i in range(4)
+    ]  # fmt: skip
+    pipeline = Pipeline("toy", folder, steps)
+    pipeline.rebuild = partial(in_processes, folder, wrong)
+    return pipeline
+
+
+def test_steps_of_a_group_are_made_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    found = in_processes(tmp_path).run_group("fit")
+    assert [found[str(i)]["number"] for i in range(4)] == [0, 1, 2, 3]
+    assert os.getpid() not in {one["process"] for one in found.values()}
+    assert in_processes(tmp_path).run_group("fit") == found  # made already
+    (tmp_path / "2.npz").unlink()
+    again = in_processes(tmp_path).run_group("fit")  # one step is not worth a process
+    assert again["2"]["process"] == os.getpid() and again["1"] == found["1"]
+    with pytest.raises(ConfigError, match=r"Number of the last must be right\."):
+        in_processes(tmp_path, wrong=True).run_group("fit")
+
+
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"Step 'one' of study 'toy' is not made yet; run: hmor one toy"):
         Counted(tmp_path).pipeline.run("two")
@@ -83,11 +115,14 @@ def test_a_folder_of_another_study_or_version_is_left_alone(tmp_path: Path, monk
     assert json.loads((tmp_path / "steps" / "one.json").read_text())["version"] == "9.9.9"
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"study": "toy"}'])
+@pytest.mark.parametrize("text", ["{", "[]", "null", "[" * 3000, "\udcff", '{"study": "toy"}', "no result"])
 def test_a_spoilt_result_is_said(tmp_path: Path, text: str) -> None:
     Counted(tmp_path).pipeline.run("one")
-    (tmp_path / "steps" / "one.json").write_text(text)
-    with pytest.raises(ConfigError, match=r"one\.json must hold the result of a step, got .*; delete it and run again"):
+    path = tmp_path / "steps" / "one.json"
+    if text == "no result":
+        text = json.dumps(json.loads(path.read_text()) | {"result": None})
+    path.write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises(ConfigError, match=r"one\.json (must|cannot) .*; delete it and run again"):
         Counted(tmp_path).pipeline.run("one")
 
 
