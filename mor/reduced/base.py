@@ -229,6 +229,9 @@ class ReducedModel(Summarised, ABC):
             "bytes": int(sum(a.nbytes for a in self.arrays().values())),
         } | self.facts()
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def _summary(self) -> Summary:
         lower, upper = self.domain
         rows = [

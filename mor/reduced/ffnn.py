@@ -37,7 +37,7 @@ ACTIVATIONS: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Ffnn(ReducedModel):
     """A feed-forward network with linear output layer, in physical units:
 

@@ -107,7 +107,7 @@ def gate_numbers(gate: Gate | None, inputs: Sequence[Port], outputs: Sequence[Po
     return np.array([gate.column(inputs), gate.closed, gate.span]), gate.vanishing(outputs)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GatedModel(ReducedModel):
     """A reduced model f behind a gate on its input u_j:
 

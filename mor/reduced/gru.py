@@ -18,7 +18,7 @@ from rt_runtime.errors import ConfigError
 _NAMES = ("inner", "hidden", "bias", "hidden_bias", "readout", "direct", "offset")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GruStep(ReducedModel):
     """One step of a gated recurrent unit (Cho et al., 2014) with a linear readout, in physical units:
 

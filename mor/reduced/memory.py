@@ -35,7 +35,7 @@ def regressor_ports(
     return tuple([*now, *past_u, *features, *past_y])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MemoryModel(ReducedModel):
     """A model with memory, bounded for every input. Signals u go in, responses y come out:
 

@@ -158,3 +158,8 @@ def test_free_run_is_its_equation_written_down_in_numpy(model: ReducedModel) -> 
     lower, upper = model.domain
     u = lower + rng.uniform(-0.2, 1.2, (100, len(model.inputs))) * (upper - lower)
     np.testing.assert_allclose(model.rollout(u), free_run(model, u), rtol=1e-10, atol=1e-10)
+
+
+def test_it_shows_itself_on_one_screen(model: ReducedModel) -> None:
+    assert repr(model) == str(model) and len(str(model)) < 2000
+    assert "<table>" in model._repr_html_()

@@ -21,7 +21,7 @@ def _evaluate(x, y, parameters):
             y[i] += slope[i, j] * x[j]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Linear(ReducedModel):
     kind: ClassVar[str] = "linear"
     inputs: tuple[Port, ...]

@@ -23,7 +23,7 @@ from rt_runtime.errors import ConfigError
 _BLOCK = 40_000  # correlations that are computed together, so that they stay in the cache
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Kriging(ReducedModel):
     """A Gaussian process Y = f'b + sigma Z conditioned on N rows, per output:
 

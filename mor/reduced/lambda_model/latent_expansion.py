@@ -38,7 +38,7 @@ def latent_rule(law: str) -> tuple[Array, Array]:
     return np.asarray(LATENT[law].ppf(0.5 * (x + 1.0))), 0.5 * w
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Spce(StochasticEmulator):
     """A stochastic polynomial chaos expansion.
 

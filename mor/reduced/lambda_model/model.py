@@ -27,7 +27,7 @@ def lambda_ports(outputs: tuple[Port, ...]) -> tuple[Port, ...]:
     return tuple(Port(f"{p.name}_{row}", p.unit if row == "lambda1" else "") for p in outputs for row in ROWS)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Glam(StochasticEmulator):
     """A generalized lambda model (Zhu and Sudret 2020)
 

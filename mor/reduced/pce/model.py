@@ -18,7 +18,7 @@ from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Pce(ReducedModel):
     """A polynomial chaos expansion
 
