@@ -1,6 +1,6 @@
 """Large linear structures in a loop, and the curved bridge under two loading boxes.
 
-Settings of the bridge were chosen on El Centro with plants of seed 11; Kobe (at 60 %, which the boxes reach) and the
+Settings of the bridge were chosen on El Centro with plants of seed 11; Kobe (at 60 %, within the strokes) and the
 plants of seed 2026 only judge.
 """
 
