@@ -1,4 +1,4 @@
-"""Blocks that integrate a full-order model given as C function pointers; the methods stand in core/integrators/*.hpp."""
+"""Blocks that integrate a full-order model given as C function pointers; the methods are in core/integrators/*.hpp."""
 
 from __future__ import annotations
 
