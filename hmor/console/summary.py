@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -77,21 +78,24 @@ def kept_study(folder: Path) -> dict[str, Any]:
 
 def while_running(record: Record) -> NDArray[np.bool_]:
     """Tell of each frame whether the test clock ran and the monitor let the wanted command through."""
-    names = [signal.name for signal in record.signals]
-    if "monitor.test_tick" not in names or "monitor.state" not in names:
-        return np.ones(len(record), dtype=bool)
-    running: NDArray[np.bool_] = record["monitor.state"] == STATES.index("running")
-    return running & (record["monitor.test_tick"] >= 0)
+    names = {signal.name for signal in record.signals}
+    running = np.ones(len(record), dtype=bool)
+    if "monitor.state" in names:
+        running &= record["monitor.state"] == STATES.index("running")
+    if "monitor.test_tick" in names:
+        running &= record["monitor.test_tick"] >= 0
+    return running
 
 
-def tracking_figures(record: Record, names: dict[str, str]) -> dict[str, float] | None:
+def tracking_figures(record: Record, names: Mapping[Any, str]) -> dict[str, float] | None:
     """Return J1 to J3 of two recorded signals while the test ran."""
     running = while_running(record)
     try:
         target, measured = record[names["target"]][running], record[names["measured"]][running]
     except (ConfigError, KeyError):
         return None
-    if not len(target) or np.abs(target).max() < 1e-12 or not np.isfinite(target + measured).all():
+    if len(target) < 2 or np.abs(target).max() < 1e-12 or not np.isfinite(target + measured).all():
         return None
-    found = tracking(measured, target, record.rate)
+    frames = 1.0 / float(np.median(np.diff(record.time)))  # a second: every n-th tick may be recorded
+    found = tracking(measured, target, frames)
     return {"J1_ms": float(found.J1), "J2_percent": found.J2, "J3_percent": found.J3}

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hmor.console.summary import tracking_figures, while_running
 from hmor.study.file import Study
 from hmor.study.run import PreparedRun, RunSection, UdpSection, prepare
 from mor.data.trajectory import Trajectory
-from mor.validation.tracking import tracking
 from rt_runtime import InProcessRig, Record, RunFolder, Tripped, UdpRig
 from rt_runtime.engine.host_check import timing_verdict
 from rt_runtime.files import replacing
@@ -118,19 +117,11 @@ def summary(record: Record) -> dict[str, Any]:
     return result | record.notes
 
 
-def _running(section: RunSection, record: Record) -> NDArray[np.bool_]:
-    """Tell of each frame whether the test ran: on the test clock, where that is recorded."""
-    if any(signal.name == "monitor.test_tick" for signal in record.signals):
-        tick = record["monitor.test_tick"]
-        return (tick >= 0) & (tick < section.duration * section.rate) & (np.diff(tick, prepend=-1) > 0)
-    return record.time < section.duration
-
-
 def _tracking(section: RunSection, record: Record, folder: Path) -> dict[str, Any]:
     """Return J1 to J3 while the test ran (before its soft stop), and keep both signals for pictures."""
     if section.tracking is None:
         return {}
-    running = _running(section, record)
+    running = while_running(record)
     target, measured = (record[section.tracking[name]][running] for name in ("target", "measured"))
     every = max(1, len(target) // SHOWN)
     unit = next(signal.unit for signal in record.signals if signal.name == section.tracking["target"])
@@ -139,7 +130,4 @@ def _tracking(section: RunSection, record: Record, folder: Path) -> dict[str, An
     )
     with replacing(folder / "tracking.nc") as path:
         kept.save(path)
-    if not len(target) or np.abs(target).max() < 1e-12 or not np.isfinite(target + measured).all():
-        return {"tracking": None}
-    found = tracking(measured, target, section.rate / section.every)
-    return {"tracking": {"J1_ms": float(found.J1), "J2_percent": found.J2, "J3_percent": found.J3}}
+    return {"tracking": tracking_figures(record, section.tracking)}
