@@ -51,6 +51,7 @@ class AdaptiveCompensation final : public LearningBlock {
     out[2] = a_[1];
   }
   void reset() noexcept override {
+    learns_anew();
     a_ = {coefficients_[0].initial, coefficients_[1].initial};
     low_pass_.reset();
     target_ = measured_ = 0.0;

@@ -2,12 +2,11 @@
 
 #include "engine/block.hpp"
 #include "engine/health.hpp"
-#include "safety/monitor.hpp"
 
 namespace hmor {
 
-/// A block that learns while it runs. While the monitor of its loop holds the test or takes it to rest, the plant does not
-/// get what this block commands: it goes on with what it has learnt.
+/// A block that learns while it runs. While the monitor of its loop fades a command in, limits or holds it or takes it to
+/// rest, the plant does not get what this block commands: it goes on with what it has learnt.
 class LearningBlock : public Block {
  public:
   using Block::Block;
@@ -17,13 +16,18 @@ class LearningBlock : public Block {
   }
 
  protected:
-  /// In the loop. False from the tick after the one in which the monitor began to hold, ramp down or trip.
-  bool learns() const noexcept {
-    return health_ == nullptr || !health_->guarded || health_->state < static_cast<int>(State::holding);
+  /// In the loop, once a step. Whether the plant got every command since the last step.
+  bool learns() noexcept {
+    const std::int64_t strayed = health_ == nullptr ? 0 : health_->strayed, before = seen_;
+    seen_ = strayed;
+    return strayed == before;
   }
+  /// To be called in reset().
+  void learns_anew() noexcept { seen_ = 0; }
 
  private:
   const Health* health_ = nullptr;
+  std::int64_t seen_ = 0;  // of `strayed`
 };
 
 }  // namespace hmor

@@ -63,6 +63,7 @@ class ModelBasedCompensator final : public LearningBlock {
     inverse_.reset();
     x_.assign(x_.size(), 0.0);
     model_ = reference_ = theta_ = 0.0;
+    learns_anew();
   }
   Work work() const noexcept override {
     const double n = a_.rows();

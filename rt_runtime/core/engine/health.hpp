@@ -36,6 +36,7 @@ struct Health {
   bool tripped = false;
   bool coming_to_rest = false;  ///< ramping or tripped: the way takes its time on the wall
   int state = 0;
+  std::int64_t strayed = 0;  ///< ticks so far in which a command was not what was wanted: faded, limited, held, at rest
   std::int64_t way_to_rest = 0;  ///< ticks a stop takes at most
   bool clock = true;             ///< whether the test clock runs in the next tick
   std::atomic<std::uint64_t> taken{0};  ///< newest order the monitor has seen, sequence << 8 | Refusal

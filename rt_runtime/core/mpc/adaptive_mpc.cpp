@@ -60,6 +60,7 @@ void AdaptiveMpc::reset() noexcept {
   std::copy(settled_.data(), settled_.data() + settled_.ld() * settled_.cols(), covariance_.data());
   u_ = 0.0;
   unlearnt_ = 0;
+  learns_anew();
   stale_ = true;
 }
 
@@ -73,7 +74,9 @@ void AdaptiveMpc::advance(double* x, double u) const noexcept {
 void AdaptiveMpc::step(double, const double* in, double* out) noexcept {
   const bool known = largest_age_ < 0.0 || in[references_ + 1] <= largest_age_;
   const double y = known ? in[references_] : x_[0] + x_[n_];
-  unlearnt_ = known && learns() ? unlearnt_ : arx_.poles() + 1;
+  // The regressors hold as many measurements and commands; a late measurement spoils the former, a stray command both.
+  if (!known) unlearnt_ = std::max(unlearnt_, arx_.poles() + 1);
+  if (!learns()) unlearnt_ = std::max(arx_.poles(), arx_.zeros()) + 1;
   if (unlearnt_ > 0) --unlearnt_;
   else if (arx_.update(y)) stale_ = true;
   if (stale_) realise();

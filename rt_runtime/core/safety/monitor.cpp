@@ -89,6 +89,7 @@ void Monitor::reset() noexcept {
   if (health_) {
     health_->done = health_->tripped = health_->coming_to_rest = false;
     health_->state = static_cast<int>(state_);
+    health_->strayed = 0;
     health_->clock = clock_;
   }
 }
@@ -304,6 +305,7 @@ void Monitor::step(double, const double* in, double* out) noexcept {
   const double rest_of_blend = blending_ ? 1.0 - smooth(since, manners_.soft_start) : 0.0;
   const bool to_rest = !stands_ && (state_ == State::ramping ||
                                     (state_ == State::tripped && !manners_.trip_holds && !out_of_reach_));
+  bool strays = state_ != State::running;
   for (int i = 0; i < n; ++i) {
     const CommandLimit& limit = commands_[i];
     double c = last_[i];
@@ -316,6 +318,7 @@ void Monitor::step(double, const double* in, double* out) noexcept {
     const double most = limit.rate * p * dt_;
     c = std::clamp(c, last_[i] - most, last_[i] + most);
     last_[i] = out[i] = std::clamp(c, limit.lower, limit.upper);
+    strays = strays || out[i] != in[i];
   }
   now_ = end_;
   if (state_ == State::ramping || state_ == State::tripped) {
@@ -329,6 +332,7 @@ void Monitor::step(double, const double* in, double* out) noexcept {
     health_->tripped = state_ == State::tripped;
     health_->coming_to_rest = state_ == State::tripped || state_ == State::ramping;
     health_->clock = clock_ && !(manners_.hold_stops_clock && state_ == State::holding);
+    health_->strayed += strays ? 1 : 0;
     health_->state = static_cast<int>(state_);
   }
   out[n] = static_cast<double>(state_);

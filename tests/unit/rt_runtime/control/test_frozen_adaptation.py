@@ -42,7 +42,7 @@ def predictive():
     return AdaptiveMpc(identification, Horizon(10, 1.0, 0.1, bounds=(-3, 3)), dt=DT), [3, 4]
 
 
-def run(make, action: str):
+def run(make, action: str, **manners: object):
     """A lag whose gain jumps together with the signal that breaks a rule; the learnt numbers of the controller."""
     block, learnt = make()
     loop = Loop(1 / DT)
@@ -56,9 +56,11 @@ def run(make, action: str):
     loop.add("lag", StateSpace([[-30.0]], [[30.0]], [[1.3]], dt=DT), inputs=[previous("sent")], outputs=["measured"])
     outputs = ["wanted", *(f"c_{i}" for i in range(1, block.n_out))]
     loop.add("control", block, inputs=["target", "measured"], outputs=outputs)
-    manners = StartStop(soft_start=0.0, trip=0.5, soft_stop=0.5, hold_limit=5.0, release=0.05)
+    settings = StartStop(
+        **({"soft_start": 0.0, "trip": 0.5, "soft_stop": 0.5, "hold_limit": 5.0, "release": 0.05} | manners)
+    )
     rules = [Rule("gone", "gone", upper=0.5, action=action)]
-    protect(loop, [Command("wanted", "command", -5, 5, 100.0)], rules, manners=manners)
+    protect(loop, [Command("wanted", "command", -5, 5, 100.0)], rules, manners=settings)
     loop.add("drive", StateSpace(np.zeros((0, 0)), np.zeros((0, 1)), np.zeros((1, 0)), [[1.0]], dt=DT),
              inputs=["command"], outputs=["sent"])  # fmt: skip
     try:
@@ -85,3 +87,22 @@ def test_nothing_is_learnt_while_a_test_is_held_or_ended(make, action: str) -> N
     if action == "hold":  # and goes on after it
         after = learnt[ending[-1] + 50 : round(1.9 / DT)]
         assert np.ptp(after, axis=0).max() > 0
+
+
+@pytest.mark.parametrize("make", [compensator, first_order, predictive])
+def test_nothing_is_learnt_from_commands_that_the_plant_did_not_get(make) -> None:
+    """Faded in, limited or blended after a hold: the step behind such a tick learns nothing."""
+    record, learnt = run(make, "hold", soft_start=0.2)
+    strayed = record["command"] != record["wanted"]
+    assert strayed[1:150].all() and not strayed[300:900].any() and np.ptp(learnt[300:900], axis=0).max() > 0
+    moved = np.any(np.diff(learnt, axis=0) != 0, axis=1)
+    assert not np.any(moved[1:] & strayed[1:-1] & strayed[:-2])  # the compensator shows what it learnt a tick later
+
+
+@pytest.mark.parametrize("make", [compensator, first_order, predictive])
+def test_the_step_after_a_hold_that_stopped_the_clock_learns_nothing(make) -> None:
+    record, learnt = run(make, "hold", hold_clock="stop")
+    held = np.flatnonzero(record["monitor.state"] == 4)
+    held = held[held < 1.5 / DT]
+    assert len(held) > 100
+    assert np.array_equal(learnt[held[-1] + 1], learnt[held[0]])
