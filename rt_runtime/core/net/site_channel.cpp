@@ -17,7 +17,14 @@ namespace hmor {
 
 namespace {
 constexpr double message_seconds = 10.0;  // a message that has begun must be whole after so long
+
+std::runtime_error silent(double seconds) {
+  char text[64];
+  std::snprintf(text, sizeof text, "was silent for %g s", seconds);
+  return std::runtime_error(text);
 }
+
+}  // namespace
 
 SiteChannel::SiteChannel(int handle, bool datagrams, const sockaddr_in& client, double idle, bool quick)
     : handle_(handle), datagrams_(datagrams), client_(client), idle_(idle), quick_(quick) {
@@ -37,22 +44,21 @@ std::size_t SiteChannel::receive_some(char* at, std::size_t size, double seconds
                            : ::recv(handle_, at, size, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
-      if (left <= 0) {
-        char text[64];
-        std::snprintf(text, sizeof text, "was silent for %g s", seconds);
-        throw std::runtime_error(text);
-      }
+      if (left <= 0) throw silent(seconds);
       pollfd ready{handle_, POLLIN, 0};
       if (::poll(&ready, 1, static_cast<int>(std::min<long>(left, 1000000))) < 0 && errno != EINTR)
         throw std::runtime_error(std::string("was lost: ") + std::strerror(errno));
+      // A datagram socket that was shut down wakes every poll, and has nothing to receive for ever.
+      if (datagrams_ && (ready.revents & POLLHUP)) throw std::runtime_error("was closed: the site stops");
       continue;
     }
     if (n < 0) throw std::runtime_error(std::string("was lost: ") + std::strerror(errno));
     if (!datagrams_) return static_cast<std::size_t>(n);
     if (from.sin_family != AF_INET) throw std::runtime_error("was closed: the site stops");  // by shutdown of the socket
     if (from.sin_addr.s_addr != client_.sin_addr.s_addr || from.sin_port != client_.sin_port) {
-      if (n == 1) waiting_ = from;
-      continue;
+      if (n == 1 && waiting_.sin_port == 0) waiting_ = from;
+      if (Clock::now() < until) continue;
+      throw silent(seconds);
     }
     if (static_cast<std::size_t>(n) > size)
       throw std::runtime_error("sent " + std::to_string(n) + " bytes where " + std::to_string(size) + " were due");
