@@ -117,6 +117,11 @@ class Waiting:
     def __len__(self) -> int:
         return len(self._todo) - self._next + len(self._returned)
 
+    @property
+    def bytes(self) -> int:
+        """Size of a chunk: numbers and points of its samples."""
+        return 8 * self.size * (1 + len(self._names))
+
     def learn(self, batch: Batch) -> None:
         """Let the time that the last samples took decide how many travel together."""
         self.mean = batch.seconds

@@ -11,6 +11,7 @@ from mor.campaign.chunk import SHORT, Batch, Chunk, Waiting, evaluate_chunk
 from mor.campaign.model import Evaluable
 
 AHEAD = 0.05  # s of work that lies ready for a worker of short samples, so that it never waits for the disk
+PIPE = 100_000  # bytes of it at most: a pipe takes them at once, although the worker is busy and reads nothing
 
 
 class Here:
@@ -56,7 +57,8 @@ class Processes:
         while len(self._team) < min(self._workers, len(waiting)):
             self._team.append(Child(self._model))
         work = waiting.mean * waiting.size
-        depth = 1 if waiting.mean >= SHORT else 1 + min(7, math.ceil(AHEAD / max(work, 1e-9)))
+        ahead = 0 if waiting.mean >= SHORT else min(7, math.ceil(AHEAD / max(work, 1e-9)), PIPE // waiting.bytes)
+        depth = 1 + ahead
         for level in range(1, depth + 1):
             for worker in self._team:
                 if len(waiting) and len(worker.tasks) < level:

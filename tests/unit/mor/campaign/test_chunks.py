@@ -170,3 +170,14 @@ def test_blocks_of_another_campaign_do_not_count(tmp_path: Path) -> None:
     file.append(Block(np.arange(300), np.zeros((300, 2)), 1.0))
     file.close()
     assert Store(tmp_path / "s").damaged == 1
+
+
+def same(**point: float) -> dict[str, float]:
+    return {name.replace("x", "y"): value for name, value in point.items()}
+
+
+def test_chunks_larger_than_a_pipe_do_not_block_both_sides(tmp_path: Path) -> None:
+    model = FunctionModel(same, {f"y{i}": "" for i in range(8)})
+    design = random_design(ParameterSpace({f"x{i}": Uniform(0, 1) for i in range(8)}), 40_000, seed=1)
+    data = run_design(model, design, store=tmp_path / "s", executor="processes", workers=1, progress=False)
+    np.testing.assert_array_equal(data.Y, design.points)
