@@ -117,9 +117,9 @@ class Hub:
         self.clients.add(client)
         if client.may_order and self.seat is None:
             self.seat = client
-        self._greet(client)
         writer = asyncio.create_task(client.write())
         try:
+            self._greet(client)
             await self._listen(client)
         except (WebSocketDisconnect, RuntimeError):
             pass
@@ -135,8 +135,10 @@ class Hub:
         source = self.source
         mode = "live" if source.live else "replay"
         client.send({"kind": "hello", "mode": mode, "role": self._role(client), "about": source.about})
-        client.send({"kind": "log", "events": source.events(source.look) if source.live else source.about["events"]})
-        if not source.live:
+        client.send(
+            {"kind": "log", "events": source.events(source.look) if source.live else source.about.get("events", [])}
+        )
+        if "summary" in source.about:
             client.send({"kind": "summary", **source.about["summary"]})
 
     def _role(self, client: Client) -> str:

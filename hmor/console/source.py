@@ -128,8 +128,8 @@ class Source:
             return None
         self.live = False
         whole = summary(self.folder)
-        self.about["events"] = whole["events"]
         found: dict[str, Any] = whole["summary"]
+        self.about |= {"events": whole["events"], "summary": found}
         return found
 
 

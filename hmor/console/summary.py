@@ -83,7 +83,8 @@ def while_running(record: Record) -> NDArray[np.bool_]:
     if "monitor.state" in names:
         running &= record["monitor.state"] == STATES.index("running")
     if "monitor.test_tick" in names:
-        running &= record["monitor.test_tick"] >= 0
+        tick = record["monitor.test_tick"]
+        running &= (tick >= 0) & (np.diff(tick, prepend=-1.0) > 0)
     return running
 
 

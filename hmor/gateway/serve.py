@@ -26,7 +26,7 @@ def serve(what: str, options: dict[str, Any], *, model: str | None, sessions: in
     if what.endswith(".toml") or what in BUILT_IN:
         if model is None:
             return serve_rig(what, options, sessions=sessions)
-        what = str(load_study(what).folder / "bundle")
+        what = str(load_study(what).bundle())
     with SiteServer(_site(what, model), **options, tell=_tell) as server, StopSignals() as signals:
         signals.ask = server.stop
         _tell(

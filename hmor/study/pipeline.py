@@ -302,7 +302,7 @@ def _sobol(model: Any, space: ParameterSpace) -> Result:
     from mor import Pce
     from mor.uncertainty import sobol, sobol_of_pce
 
-    found = sobol_of_pce(model.core) if isinstance(model.core, Pce) else sobol(model, space, n=2**12)
+    found = sobol_of_pce(model) if isinstance(model, Pce) else sobol(model, space, n=2**12)
     assert found.first is not None and found.total is not None
     return {
         output: {

@@ -336,7 +336,8 @@ def prepare(
     protect(loop, commands, section.rules, manners=section.manners, start=section.start)
     loop.add("rig.write", Drive(actuator), inputs=[c.name for c in commands], outputs=["rig.sent"])
     if section.record is not None or section.every != 1:
-        loop.record(section.record, every=section.every)
+        tell = ("monitor.state", "monitor.test_tick") if section.tracking else ()  # when the test ran, for its figures
+        loop.record(section.record and (*section.record, *tell), every=section.every)
     loop.check()
     loop.check_drives()
     return PreparedRun(loop, actuator, section, bundles, channel)

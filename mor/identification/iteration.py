@@ -80,6 +80,8 @@ def iterate_drive(
         raise ConfigError(f"band of {of} must hold a line of the target, got {band} Hz.")
     known: Complex = np.ones(len(f), complex)
     known[inside] = model.response(f[inside])
+    if not (np.isfinite(known).all() and np.abs(known[inside]).min() > 0.0):
+        raise ConfigError(f"model of {of} must answer in the whole band of {band} Hz, got a zero or a pole in it.")
     most = np.inf if largest == np.inf else positive(largest, "largest", of)
 
     def corrected(drive: Array, e: Array) -> Array:

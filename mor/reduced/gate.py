@@ -131,6 +131,10 @@ class GatedModel(ReducedModel):
     bounds: tuple[Array, Array] | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.model, GatedModel):
+            raise ConfigError(
+                f"Model behind a gate must have none of its own, got one on '{self.model.gate.input}'; take one gate."
+            )
         if self.bounds is not None:
             object.__setattr__(self, "bounds", tuple(frozen(b) for b in self.bounds))
         top = self.model.domain[1][self.column]

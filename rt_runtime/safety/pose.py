@@ -83,7 +83,9 @@ def axial_rule(displacement: str, *, stiffness: float, largest: float, prefix: s
 
 
 def pose_problems(platform: Platform, limits: Sequence[float]) -> list[str]:
-    """Say why a device must not be guarded by these limits: corners of the box of poses it cannot reach or hold.
+    """Say why a device must not be guarded by these limits: poses of the box that it cannot reach or hold.
+
+    Looks at the corners of the box and at the middles between them: limbs are shortest without motion to their side.
 
     Parameters
     ----------
@@ -94,9 +96,9 @@ def pose_problems(platform: Platform, limits: Sequence[float]) -> list[str]:
     """
     most = finite_array(limits, "limits", "guard_pose", (6,))
     inverse = InverseKinematics(platform)
-    corners = [most * signs for signs in product((-1.0, 1.0), repeat=6)]
+    poses = [most * signs for signs in product((-1.0, 0.0, 1.0), repeat=6)]
     found = []
-    reached = [inverse.step(0.0, corner) for corner in corners]
+    reached = [inverse.step(0.0, pose) for pose in poses]
     for i, name in enumerate(platform.limbs):
         lower, upper = platform.stroke[i]
         least, largest = min(r[i] for r in reached), max(r[i] for r in reached)
@@ -105,7 +107,7 @@ def pose_problems(platform: Platform, limits: Sequence[float]) -> list[str]:
                 f"Limb '{name}' must reach every pose within the limits, but needs strokes of {1e3 * least:.1f} to "
                 f"{1e3 * largest:.1f} mm and has {1e3 * lower:.1f} to {1e3 * upper:.1f} mm; lower the limits."
             )
-    worst = max(platform.condition(corner) for corner in corners)
+    worst = max(platform.condition(pose) for pose in poses)
     if not worst <= WORST_CONDITION:
         found.append(
             f"Poses within the limits must not be singular, but the condition number of the Jacobian reaches "
@@ -157,7 +159,11 @@ def guard_pose(
     """
     commands = []
     for pose in [poses] if isinstance(poses, GuardedPose) else poses:
-        loop.require(f"Limits of {pose.guarded}", partial(pose_problems, pose.platform, pose.limits))
-        pairs = zip(expand(pose.target), expand(pose.guarded), pose.limits, pose.speeds, strict=True)
+        limits, speeds = (
+            finite_array(values, name, "guard_pose", (6,)).tolist()
+            for name, values in (("limits", pose.limits), ("speeds", pose.speeds))
+        )
+        loop.require(f"Limits of {pose.guarded}", partial(pose_problems, pose.platform, limits))
+        pairs = zip(expand(pose.target), expand(pose.guarded), limits, speeds, strict=True)
         commands += [Command(wanted, name, -limit, limit, speed) for wanted, name, limit, speed in pairs]
     return protect(loop, commands, rules, manners=manners)

@@ -212,6 +212,17 @@ def test_a_slow_page_loses_the_oldest_pictures_and_no_answer() -> None:
     assert client.dropped == 1000 - hubs.QUEUE and len(client.texts) == 1
 
 
+def test_a_page_that_comes_after_the_end_of_a_live_test_gets_its_summary(client: TestClient, hub: Hub) -> None:
+    about = hub.source.about
+    for name in ("events", "summary"):  # as a live test begins
+        about.pop(name, None)
+    assert hub.source.finished() is not None
+    session, socket = enter(client, "viewer-token")
+    kinds = [json.loads(socket.receive_text())["kind"] for _ in range(3)]
+    session.__exit__(None, None, None)
+    assert kinds == ["hello", "log", "summary"]
+
+
 def test_whoever_has_the_operators_token_may_trip(client: TestClient, hub: Hub) -> None:
     told = hub.orders.asked  # type: ignore[attr-defined]
     ordering, operator = enter(client, "operator-token")

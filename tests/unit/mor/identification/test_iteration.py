@@ -93,3 +93,10 @@ def test_refusals(changes: dict, sentence: str) -> None:
     arguments = {"plant": run(table()), "target": target(), "band": BAND} | changes
     with pytest.raises(ConfigError, match=sentence):
         iterate_drive(arguments.pop("plant"), table(), arguments.pop("target"), RATE, runs=1, **arguments)
+
+
+def test_a_model_that_does_not_answer_in_the_band_moves_nothing() -> None:
+    moved: list[np.ndarray] = []
+    with pytest.raises(ConfigError, match="model of iterate_drive must answer in the whole band"):
+        iterate_drive(moved.append, TransferFunction([1.0, 0.0], [1.0, 10.0]), target(), RATE, runs=1, band=(0.0, 20.0))
+    assert not moved

@@ -174,3 +174,8 @@ def test_around_a_model_with_memory_it_stands_around_the_step_and_leaves_states_
         Gate("F_br", 1.0).around(model)
     gated = Gate("F_br", 1.0, outputs=("tau_rw",)).around(model)
     assert isinstance(gated, MemoryModel) and isinstance(gated.step, GatedModel) and gated.step.core is model.step
+
+
+def test_a_gate_around_a_gate_is_refused() -> None:
+    with pytest.raises(ConfigError, match="must have none of its own, got one on 'F_br'"):
+        Gate("w_rw", 4.0).around(Gate("F_br", 4.0).around(ffnn()))
