@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from mor.dynamics.preflight import preflight
 from mor.models.loading_box import FLOW, LOAD_CELL, PISTON, platform
 from mor.models.moment_frame import Column
-from rt_runtime import ConfigError, Gain, GuardedPose, Loop, Platform, guard_pose
+from rt_runtime import ConfigError, Gain, GuardedPose, InverseKinematics, Loop, Platform, guard_pose
+from rt_runtime.safety.pose import pose_problems
 from tests.unit.rt_runtime.kinematics.test_platform import twisting_platform
 
 
@@ -70,6 +73,20 @@ def guarded(device: Platform, limits: list[float]) -> Loop:
     loop.add("target", Gain(np.zeros((6, 0))), outputs=["target[6]"])
     guard_pose(loop, GuardedPose("target[6]", "guarded[6]", device, limits, [1.0] * 6), [])
     return loop
+
+
+def test_limits_are_looked_at_between_the_corners_too() -> None:
+    """A motion to the side lengthens a limb: it is shortest without one, which no corner of the limits has."""
+    limits = [0.05, 0.05, 0.05, 1e-3, 1e-3, 1e-3]
+    box = platform(1)
+    strokes = [
+        min(InverseKinematics(box).step(0.0, np.multiply(limits, signs))[2] for signs in product(levels, repeat=6))
+        for levels in ((-1.0, 1.0), (-1.0, 0.0, 1.0))
+    ]
+    assert strokes[1] < strokes[0] - 1e-4
+    stroke = {name: (-0.2, 0.2) for name in box.limbs} | {box.limbs[2]: (float(np.mean(strokes)), 0.2)}
+    (problem,) = pose_problems(Platform(box.fixed, box.moving, stroke), limits)
+    assert problem.startswith(f"Limb '{box.limbs[2]}' must reach every pose within the limits")
 
 
 def test_no_tick_begins_with_limits_beyond_a_stroke_or_a_singular_pose_within_them() -> None:
