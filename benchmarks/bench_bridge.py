@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.bench_multi_axial import EL_CENTRO, KOBE, SEED
-from hmor.studies import curved_bridge
 from hmor.studies.base import Options, ground_motion
+from hmor.studies.multi_axial import curved_bridge
 from mor import lhs
 from mor.dynamics.reduced_structure import full_response, small_response
-from mor.models.curved_bridge import curved_bridge as bridge
+from mor.models.multi_axial.curved_bridge import curved_bridge as bridge
 from mor.models.slab import slab_part
 from rt_runtime import Tripped
 

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from scipy.signal import butter, lfilter, sosfilt
 
-from hmor.studies import loading_box, moment_frame, multi_axial_benchmark
 from hmor.studies.base import Options, ground_motion
+from hmor.studies.multi_axial import loading_box, moment_frame, multi_axial_benchmark
 from mor import lhs
 from mor.dynamics.control_design import arx_parameters
 from mor.dynamics.tracking_design import design_report, hybrid_radius, parallel
 from mor.dynamics.transfer import StateSpaceMatrices
 from mor.identification import fit_transfer_function, frequency_response
-from mor.models.loading_box import actuators, platform
-from mor.models.moment_frame import Column, numerical_part
+from mor.models.multi_axial.loading_box import actuators, platform
+from mor.models.multi_axial.moment_frame import Column, numerical_part
 from rt_runtime import ForwardKinematics, InverseKinematics, Loop, Noise, Table, Tripped
 
 MOTIONS = Path(__file__).resolve().parents[1] / "../shared/data/ground_motions"

@@ -164,8 +164,8 @@ def cluster(quick: bool) -> dict[str, object]:
         from distributed import Client, LocalCluster
     except ImportError:
         return {"cluster": "left out: dask.distributed is not installed (extra dask)"}
-    from mor.campaign.chunk import CHUNK
-    from mor.campaign.cluster import PER_TASK
+    from mor.campaign.workers.chunk import CHUNK
+    from mor.campaign.workers.cluster import PER_TASK
 
     results: dict[str, object] = {}
     model, n = FunctionModel(waiting, ["y"], fixed={"seconds": 0.020}), 80 if quick else 400

@@ -92,8 +92,8 @@ def _bare_adam(train: Dataset, domain: tuple[list[float], list[float]], seconds:
     """Full-batch Adam without any framework around it, the best Adam can do in the time; step size 0.01."""
     import torch
 
-    from training.adam import FfnnModule
-    from training.scaled import scale, to_unit
+    from training.trainers.adam import FfnnModule
+    from training.trainers.scaled import scale, to_unit
 
     data = scale(train, None, domain)
     layout = data.layout((10,), "tanh")

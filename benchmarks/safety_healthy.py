@@ -18,18 +18,18 @@ from pathlib import Path
 import numpy as np
 
 from hmor.rigs.motorcycle import motorcycle_ecvt
-from hmor.studies import curved_bridge, moment_frame, multi_axial_benchmark
 from hmor.studies.base import Options, ground_motion
 from hmor.studies.motorcycle import ampc
+from hmor.studies.multi_axial import curved_bridge, moment_frame, multi_axial_benchmark
 from hmor.studies.structural import delay_stability, frame_mr_damper, pendulum
 from hmor.studies.structural.benchmark_frame import CONTROLLERS, add_controller
 from hmor.studies.structural.benchmark_frame import SPACE as BENCHMARK
 from hmor.studies.structural.benchmark_loop import benchmark_loop
 from hmor.studies.viaduct.records import RECORDS
 from hmor.study.file import load_study
-from hmor.study.pipeline import find_pipeline
 from hmor.study.run import SimulatedSection, prepare
 from hmor.study.simulate import exported_parts
+from hmor.study.stages.pipeline import find_pipeline
 from mor import ParameterSpace, Substructure, TransferFunction, Uniform, lhs
 from mor.excitation import el_centro, synthetic_ground_motion
 from mor.models.benchmark_frame import benchmark_frame

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from mor.data.ports import Port
 from mor.reduced.base import ReducedModel
-from mor.reduced.front import Front
 from mor.reduced.gate import GatedModel
+from mor.reduced.hysteresis.front import Front
 from mor.reduced.kriging.kernels import FACTOR
 from mor.reduced.kriging.model import Kriging
 from mor.reduced.lambda_model.model import Glam

@@ -21,7 +21,7 @@ from export.fmu.writer import fmu_file
 from export.forms import Form, form_of, written_map
 from export.golden import golden_file, golden_vectors
 from export.names import check_names
-from export.onnx_graph import PRECISIONS, onnx_model
+from export.onnx.graph import PRECISIONS, onnx_model
 from export.placing import place
 from mor.reduced.base import ReducedModel, as_domain
 from rt_runtime.bundle.checks import TOLERANCES, largest_tolerance

@@ -7,22 +7,8 @@ from typing import Annotated
 
 import typer
 
-from hmor.commands import (
-    bench,
-    check,
-    console,
-    demo,
-    identify,
-    info,
-    new,
-    rig,
-    run,
-    sign,
-    simulate,
-    steps,
-    studies,
-    tell,
-)
+from hmor.commands import bench, demo, identify, info, new, sign, simulate, steps, studies
+from hmor.commands.live import check, console, rig, run, tell
 from hmor.gateway import serve
 
 app = typer.Typer(
@@ -57,7 +43,7 @@ _debug = [False]
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from hmor.study.steps import program_version
+        from hmor.study.stages.steps import program_version
 
         print(f"hybrid-mor {program_version()}")
         raise typer.Exit

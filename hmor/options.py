@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-BUILT_IN = {path.stem: path for path in sorted((Path(__file__).parent / "studies").glob("*.toml"))}
+STUDIES = Path(__file__).parent / "studies"
+BUILT_IN = {path.stem: path for path in sorted(STUDIES.rglob("*.toml"), key=lambda path: path.stem)}
 """The files of the built-in studies, by name."""
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object on standard output.")]

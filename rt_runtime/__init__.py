@@ -43,11 +43,11 @@ from rt_runtime.engine.loop import previous as previous
 from rt_runtime.engine.pacing import Pacing as Pacing
 from rt_runtime.engine.pacing import Status as Status
 from rt_runtime.engine.pacing import Timing as Timing
-from rt_runtime.engine.record import Record as Record
-from rt_runtime.engine.record import Signal as Signal
-from rt_runtime.engine.replay import replay as replay
-from rt_runtime.engine.run_folder import RunFolder as RunFolder
-from rt_runtime.engine.run_folder import load_run as load_run
+from rt_runtime.engine.records.record import Record as Record
+from rt_runtime.engine.records.record import Signal as Signal
+from rt_runtime.engine.records.replay import replay as replay
+from rt_runtime.engine.records.run_folder import RunFolder as RunFolder
+from rt_runtime.engine.records.run_folder import load_run as load_run
 from rt_runtime.errors import BundleError as BundleError
 from rt_runtime.errors import ConfigError as ConfigError
 from rt_runtime.errors import MissingExtra as MissingExtra

@@ -16,14 +16,14 @@ from numpy.typing import ArrayLike
 from mor.reduced.ffnn import Ffnn
 from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
-from training import levenberg
-from training.checkpoint import claim, load_state, save_state
 from training.config import FfnnConfig
-from training.levenberg import State
-from training.log import Log
-from training.network import Layout
-from training.progress import Update, bar
-from training.scaled import Samples, Scaled, scale
+from training.trainers import levenberg
+from training.trainers.checkpoint import claim, load_state, save_state
+from training.trainers.levenberg import State
+from training.trainers.log import Log
+from training.trainers.network import Layout
+from training.trainers.progress import Update, bar
+from training.trainers.scaled import Samples, Scaled, scale
 
 _CHUNK = 20_000  # rows whose Jacobian is held at once
 _SAVE_SECONDS = 2.0
@@ -112,7 +112,7 @@ def fit_ffnn(
         settings = {k: v for k, v in config.plain().items() if k not in _FREE}
         claim(place, settings | {"data": data.fingerprint()}, resume=resume)
     if config.trainer == "adam":
-        import training.adam  # noqa: F401  (loading torch is not part of the time a fit is given)
+        import training.trainers.adam  # noqa: F401  (loading torch is not part of the time a fit is given)
     deadline = None if config.seconds is None else time.perf_counter() + config.seconds
     outcomes: list[Outcome] = []
     with bar(progress, config.restarts * config.iterations, "fit network") as update:
@@ -141,7 +141,7 @@ def _restart(
 ) -> Outcome:
     theta = layout.initial(np.random.default_rng([config.seed, restart]))
     if config.trainer == "adam":
-        from training.adam import run_adam
+        from training.trainers.adam import run_adam
 
         theta, facts = run_adam(
             layout, data, theta, config, seed=[config.seed, restart], deadline=deadline, folder=folder, resume=resume,

@@ -19,9 +19,9 @@ from mor.reduced.selection import Selection, best_of
 from rt_runtime.errors import ConfigError
 from training.config import FfnnConfig
 from training.fit import fit_ffnn
-from training.memory import MemoryConfig, fit_ffnn_memory
-from training.progress import bar
-from training.scaled import Samples
+from training.memory_models.fit import MemoryConfig, fit_ffnn_memory
+from training.trainers.progress import bar
+from training.trainers.scaled import Samples
 
 
 def select_ffnn(

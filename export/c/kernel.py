@@ -6,7 +6,7 @@ import numpy as np
 
 from export.c.text import CType
 from export.forms import Correlated, Kernel
-from export.onnx_operators import TINY
+from export.onnx.operators import TINY
 
 KERNEL = """\
 /* Kriging: y = trend(x) + sum_j dual_j prod_i (1 - w_i + w_i k(a_i)), a_i = |z_i - points_ji| rate_i,

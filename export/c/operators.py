@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from export.c.text import CType, int_array
-from export.onnx_operators import TINY
-from mor.reduced.front import Front
-from mor.reduced.operators import (
+from export.onnx.operators import TINY
+from mor.reduced.hysteresis.front import Front
+from mor.reduced.hysteresis.operators import (
     BOUC_WEN,
     HIGHEST,
     LOWEST,

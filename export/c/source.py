@@ -11,7 +11,7 @@ from export.c.operators import c_operators
 from export.c.quantile import c_quantile
 from export.c.text import CType, comment_text, int_array
 from export.forms import Dense, Form, Gated, Gru, Kernel, Polynomial, Recursion, Step, Tree
-from export.onnx_operators import TINY
+from export.onnx.operators import TINY
 from mor.data.ports import Port
 
 DENSE = """\

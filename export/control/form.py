@@ -91,7 +91,7 @@ def _mpc(controller: Mpc) -> ControllerForm:
     ahead = controller.horizon.prediction if controller.horizon.preview else 1
     constants, tables, n_state = _predictive(controller, model.n_out * ahead)
     return ControllerForm(
-        "mpc", constants, tables, (*_PREDICTIVE, "given_references"), n_state,
+        "mpc", constants, tables, (*_PREDICTIVE, "mpc/given_references"), n_state,
         (*_references(model.n_out, ahead), *_numbered("measured", model.n_out)),
         (*_numbered("command", model.n_in), *_QP),
     )  # fmt: skip
@@ -108,7 +108,7 @@ def _tracking_mpc(controller: TrackingMpc) -> ControllerForm:
     constants, tables, n_state = _predictive(controller, (order + 1) * p + numerical)
     constants |= {"POINTS": order + 1, "SPACING": spacing, "LENGTH": length}
     return ControllerForm(
-        "tracking_mpc", constants, tables, (*_PREDICTIVE, "own_preview"), 2 + length * p + n_state,
+        "tracking_mpc", constants, tables, (*_PREDICTIVE, "mpc/own_preview"), 2 + length * p + n_state,
         (*_numbered("target", p), *_numbered("measured", p), *_numbered("numerical_state", numerical)),
         (*_numbered("command", model.n_in), *_QP),
     )  # fmt: skip
@@ -133,8 +133,8 @@ def _predictive(controller: Mpc | TrackingMpc, references: int) -> tuple[dict[st
 
 
 _QP = ("iterations", "status")
-_SOLVER = ("move_qp", "move_qp_start", "move_qp_solve")
-_PREDICTIVE = ("dense", *_SOLVER, "estimator", "mpc")
+_SOLVER = ("mpc/move_qp", "mpc/move_qp_start", "mpc/move_qp_solve")
+_PREDICTIVE = ("dense", *_SOLVER, "mpc/estimator", "mpc/mpc")
 
 
 def _factored(hessian: Array) -> Array:
@@ -171,7 +171,7 @@ def _kalman(controller: KalmanFilter) -> ControllerForm:
     constants = {"CHANNELS": model.n_in, "OUTPUTS": model.n_out, "STATES": states}
     constants |= {"MOST_ROWS": max(states, model.n_out)}
     inputs = (*_numbered("input", model.n_in), *_numbered("measured", model.n_out))
-    templates = ("dense", "estimator", "kalman")
+    templates = ("dense", "mpc/estimator", "mpc/kalman")
     return ControllerForm(
         "kalman", constants, _estimator(controller), templates, states, inputs, _numbered("state", states)
     )
@@ -196,7 +196,7 @@ def _adaptive_mpc(controller: AdaptiveMpc) -> ControllerForm:
     estimated = (states + 1) + (states + 1) ** 2
     optimised = steps + n * n + 4 * n * n + 2 * n
     return ControllerForm(
-        "adaptive_mpc", constants, tables, ("dense", "cholesky", *_SOLVER, "adaptive_mpc"),
+        "adaptive_mpc", constants, tables, ("dense", "cholesky", *_SOLVER, "mpc/adaptive_mpc"),
         3 * theta + theta**2 + estimated + optimised + 4 + _qp_state(n),
         (*_references(1, steps if preview else 1), "measured", *(("age",) if age >= 0 else ())),
         ("command", *_QP, *_numbered("a", poles), *_numbered("b", zeros), "trace"),

@@ -14,7 +14,7 @@ import typer
 from hmor.options import FolderOption, JsonOption
 
 if TYPE_CHECKING:
-    from hmor.study.steps import Pipeline
+    from hmor.study.stages.steps import Pipeline
 
 STUDY = "motorcycle_brakes"
 SIGNALS = {"tau_rw": "rear brake torque", "tau_fw": "front brake torque", "v": "speed"}
@@ -24,7 +24,7 @@ PUBLISHED_SPEEDUP = {"ffnn": 42 / 19, "pce": 42 / 20, "mixed": 42 / 21}
 
 def run(pipeline: Pipeline, *, force: bool = False) -> dict[str, Any]:
     """Make all steps; return their results, the seconds of each and the largest memory the program had."""
-    from hmor.study.pipeline import find_pipeline
+    from hmor.study.stages.pipeline import find_pipeline
 
     start = time.perf_counter()
     groups = [group for group in pipeline.groups if group != "report"]
@@ -111,7 +111,7 @@ def register(app: typer.Typer) -> None:
         quickly unless --full is given. A step that is made already is not repeated. The report is one HTML page in
         runs/motorcycle_brakes_quick/report (runs/motorcycle_brakes/report with --full).
         """
-        from hmor.study.pipeline import find_pipeline
+        from hmor.study.stages.pipeline import find_pipeline
 
         with contextlib.redirect_stdout(sys.stderr):
             result = run(find_pipeline(STUDY, folder, quick=not full, force=force), force=force)

@@ -45,7 +45,7 @@ def new(name: str, copy_of: str | None = None) -> Path:
 
 
 def _steps(folder: Path) -> tuple[str, ...]:
-    from hmor.study.pipeline import find_pipeline
+    from hmor.study.stages.pipeline import find_pipeline
 
     return find_pipeline(folder / "study.toml").groups
 

@@ -152,7 +152,7 @@ def register(app: typer.Typer) -> None:
             hmor simulate benchmark_frame --set case=4
             hmor simulate motorcycle_brakes --quick
         """
-        from hmor.study.pipeline import run_step
+        from hmor.study.stages.pipeline import run_step
         from hmor.views.tables import show
         from rt_runtime.errors import ConfigError
 

@@ -31,7 +31,7 @@ def make(
     adaptive: Goal | None = None,
 ) -> dict[str, Any]:
     """Make a step, print and return its result; an interruption keeps what is finished."""
-    from hmor.study.pipeline import run_step
+    from hmor.study.stages.pipeline import run_step
     from hmor.views.tables import show
 
     try:
@@ -121,7 +121,7 @@ def register(app: typer.Typer) -> None:
             hmor sample plate_gsa
             hmor sensitivity plate_gsa
         """
-        from hmor.study.pipeline import run_step
+        from hmor.study.stages.pipeline import run_step
 
         result = run_step("sensitivity", study, folder, force=force, quick=quick, changes={"sensitivity": {}})
         if as_json:

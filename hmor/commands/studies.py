@@ -8,14 +8,13 @@ from typing import Any
 
 import typer
 
-from hmor.options import BUILT_IN, JsonOption
+from hmor.options import BUILT_IN, STUDIES, JsonOption
 
 
 def describe(name: str) -> dict[str, Any]:
     """Return what a built-in study is, its steps, what is uncertain and what can be set; nothing is compiled."""
     from hmor.study.loading import import_object
 
-    place = BUILT_IN[name].parent
     content = tomllib.loads(BUILT_IN[name].read_text(encoding="utf-8"))
     parts = content.get("parts", {}).values()
     models = any(part.get("models") for part in parts)
@@ -29,7 +28,7 @@ def describe(name: str) -> dict[str, Any]:
         "run": "run" in content,
         "report": True,
     }
-    test = import_object(content["control"]["test"], place) if "control" in content else None
+    test = import_object(content["control"]["test"], STUDIES) if "control" in content else None
     return {
         "summary": content["study"].get("description", ""),
         "steps": [step for step, there in has.items() if there],

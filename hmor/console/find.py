@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hmor.console.control import LIVE, SOCKET
-from rt_runtime.engine.run_folder import DATA, FRAMES, RUN
+from rt_runtime.engine.records.run_folder import DATA, FRAMES, RUN
 from rt_runtime.errors import ConfigError
 
 DEPTH = 4

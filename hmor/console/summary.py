@@ -15,7 +15,7 @@ from hmor.console.words import told
 from mor.validation.tracking import tracking
 from rt_runtime import Record, load_run
 from rt_runtime.engine.pacing import STATES
-from rt_runtime.engine.run_folder import RUN, STUDY
+from rt_runtime.engine.records.run_folder import RUN, STUDY
 from rt_runtime.errors import ConfigError
 from rt_runtime.files import read_json
 

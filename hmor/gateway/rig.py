@@ -49,8 +49,8 @@ def target_path(loop: Loop, bundles: Mapping[str, LoadedBundle], settings: Mappi
 
 def serve_rig(file: str, options: dict[str, Any], *, sessions: int) -> dict[str, Any]:
     """Run the test of a study and serve its rig until the clients are gone, the time is over, or it trips."""
-    from hmor.study.execute import prepare_study, summary
     from hmor.study.file import load_study
+    from hmor.study.stages.execute import prepare_study, summary
 
     study = load_study(file)
     run = study.need("run", study.run)

@@ -78,7 +78,7 @@ def reduced_models(page: Page, study: Study, results: Results) -> bool:
 
 def _fits(page: Page, study: Study, models: list[Model]) -> None:
     """Show the models of one part on data they have not seen: parity of static ones, free runs of those with memory."""
-    from hmor.study.fit import held_out, load_model
+    from hmor.study.stages.fit import held_out, load_model
 
     labels, part = study.report.labels, label(models[0].part, study.report.labels)
     fitted = {model: load_model(study, model) for model in models}
@@ -106,7 +106,7 @@ Shown = tuple[str, Trajectory, Trajectory, dict[str, Trajectory]]
 
 def _free_runs(study: Study, models: Mapping[Model, ReducedModel]) -> Shown | None:
     """Return inputs, truth and free runs on the first run of the test share; None when there is none."""
-    from hmor.study.fit import held_out, model_data
+    from hmor.study.stages.fit import held_out, model_data
 
     found: Shown | None = None
     for model, fitted in models.items():
@@ -129,7 +129,7 @@ def _free_runs(study: Study, models: Mapping[Model, ReducedModel]) -> Shown | No
 
 def _scenario_runs(study: Study, models: Mapping[Model, ReducedModel]) -> Shown | None:
     """Return the same in the scenario of the full-order hybrid model; None when no variant has the models."""
-    from hmor.study.scenario import scenario_run
+    from hmor.study.stages.scenario import scenario_run
 
     found: Shown | None = None
     for model, fitted in models.items():

@@ -15,10 +15,10 @@ from hmor.console.summary import kept_study, peaks, tracking_figures, while_runn
 from hmor.console.words import interval, told
 from hmor.report import figures
 from hmor.report.page import Page
-from hmor.study.steps import program_version
+from hmor.study.stages.steps import program_version
 from rt_runtime import Record, load_run
 from rt_runtime.engine.pacing import Durations, Timing
-from rt_runtime.engine.run_folder import RUN, STUDY
+from rt_runtime.engine.records.run_folder import RUN, STUDY
 from rt_runtime.errors import ConfigError
 from rt_runtime.files import read_json, write_file
 from rt_runtime.safety.watches import FORCE_OF

@@ -19,7 +19,7 @@ Results = Mapping[str, Any]
 
 def stochastic_models(page: Page, study: Study, results: Results) -> bool:
     """Tell of the stochastic emulators; return whether there were any."""
-    from hmor.study.fit import known_data, load_model, model_data, part_rows
+    from hmor.study.stages.fit import known_data, load_model, model_data, part_rows
 
     shown = [(m, results[f"validate/{m.key}"]) for m in study.models() if "law" in results.get(f"validate/{m.key}", {})]
     if not shown:

@@ -15,10 +15,10 @@ from hmor.report.models import of_group, reduced_models
 from hmor.report.page import Cell, Page
 from hmor.report.stochastic import stochastic_models
 from hmor.study.file import Study
-from hmor.study.steps import program_version
+from hmor.study.stages.steps import program_version
 from mor.data.trajectory import Trajectory
 from rt_runtime import Record
-from rt_runtime.engine.run_folder import host_facts
+from rt_runtime.engine.records.run_folder import host_facts
 from rt_runtime.files import write_file
 from rt_runtime.versions import versions
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from hmor.sensitivity.section import SensitivitySection
 from hmor.study.file import Study
-from hmor.study.fit import known_data, part_rows
 from hmor.study.loading import import_object
+from hmor.study.stages.fit import known_data, part_rows
 from mor import Dataset, Kriging, ParameterSpace, Pce, ReducedModel, fit_kriging, fit_pce, fit_pck, project
 from mor.uncertainty import Indices, fit_best, kucherenko, propagate, sobol, sobol_from_data, sobol_of_pce
 from mor.uncertainty.evaluation import as_rows

@@ -1,7 +1,7 @@
 """A study: one TOML file with named parts, hybrid models, tests and a report, checked as a whole before anything runs.
 
 To add a section: write a subclass of `Section` (hmor.study.section) and add it to `Study` as an optional field of
-its name; its step goes into hmor.study.pipeline. Problems are found by pydantic and by validators that raise
+its name; its step goes into hmor.study.stages.pipeline. Problems are found by pydantic and by validators that raise
 ConfigError; all are listed at once, each with its key.
 """
 

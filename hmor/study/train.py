@@ -1,6 +1,6 @@
 """[parts.NAME.models.KIND] of a study: which reduced model is fitted to the samples of a part, and how.
 
-To add a kind: a frozen dataclass of its settings and an entry of `KINDS`, with its fit in hmor.study.fit.
+To add a kind: a frozen dataclass of its settings and an entry of `KINDS`, with its fit in hmor.study.stages.fit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hmor.study.section import Section, problem_sentences, strict
 from mor.data.ports import Port
 from mor.reduced.gate import Gate
 from mor.reduced.history import LowPassMemory, MemorySpec, State
-from mor.reduced.operators import operator_of
+from mor.reduced.hysteresis.operators import operator_of
 from rt_runtime.errors import ConfigError
 from training.config import FfnnConfig
 

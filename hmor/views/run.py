@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mor.sampling.space import text_table
-from rt_runtime.engine.run_folder import RUN, load_run
+from rt_runtime.engine.records.run_folder import RUN, load_run
 from rt_runtime.files import read_json
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mor.campaign.chunk import Block
 from mor.campaign.journal import Appended
+from mor.campaign.workers.chunk import Block
 
 MAGIC = b"HMB1"
 _HEAD = struct.Struct("<4sIIIdq")

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from mor.campaign.chunk import Waiting
-from mor.campaign.cluster import Cluster
 from mor.campaign.model import Evaluable, as_evaluable
-from mor.campaign.processes import Here, Processes
 from mor.campaign.progress import Progress
-from mor.campaign.schedule import Team, run_team
 from mor.campaign.store import Store
+from mor.campaign.workers.chunk import Waiting
+from mor.campaign.workers.cluster import Cluster
+from mor.campaign.workers.processes import Here, Processes
+from mor.campaign.workers.schedule import Team, run_team
 from mor.data.dataset import Dataset
 from mor.sampling.designs import Design
 from rt_runtime.errors import ConfigError

@@ -23,10 +23,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mor.campaign.blocks import BlockFile, Numbers
-from mor.campaign.chunk import Batch, Block
 from mor.campaign.journal import Journal, read_journal
 from mor.campaign.lock import locked
 from mor.campaign.model import Evaluable, Failure, Outcome, outputs_of, plain_identity
+from mor.campaign.workers.chunk import Batch, Block
 from mor.data.dataset import Dataset
 from mor.data.netcdf import read_netcdf, write_netcdf
 from mor.data.ports import Port

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from mor.data.dataset import Dataset
 from mor.data.ports import Port, check_name
 from mor.reduced.base import ReducedModel
-from mor.reduced.front import Front
 from mor.reduced.gate import Gate
+from mor.reduced.hysteresis.front import Front
+from mor.reduced.hysteresis.operators import Operator
 from mor.reduced.memory import regressor_ports
-from mor.reduced.operators import Operator
 from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mor.data.ports import Port, as_ports
 from mor.reduced.base import Arrays, Header, ReducedModel, frozen, header_ports, rebuild
-from mor.reduced.front import Front
-from mor.reduced.operators import Operator, operator_of
+from mor.reduced.hysteresis.front import Front
+from mor.reduced.hysteresis.operators import Operator, operator_of
 from mor.reduced.recursion import runner
 from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
@@ -62,7 +62,7 @@ class MemoryModel(ReducedModel):
     responses
         How many of z are outputs; None for all.
     operators
-        Rate-independent memories and features of the signals; see `mor.reduced.operators`.
+        Rate-independent memories and features of the signals; see `mor.reduced.hysteresis.operators`.
     outside_rule
         What happens outside the domain of the signals: "clip" holds them at its edge, "tangent" goes on with the
         constant `slope` (n_z, n_u) from there, "trip" clips and asks the engine to trip.

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from mor.reduced.front import compiled_front
+from mor.reduced.hysteresis.front import compiled_front
 
 
 def _remember(state, first, size, new):  # type: ignore[no-untyped-def]

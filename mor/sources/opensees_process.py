@@ -20,8 +20,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from mor.campaign.child import die_with
 from mor.campaign.lock import release_in_child
+from mor.campaign.workers.child import die_with
 from mor.sources.opensees_engine import Engine, NotConverged
 from mor.sources.opensees_library import load_opensees
 from rt_runtime.checks import Array

@@ -22,8 +22,8 @@ from mor.reduced.lambda_model.latent_expansion import Spce
 from mor.reduced.lambda_model.model import Glam
 from mor.sampling.space import ParameterSpace
 from mor.uncertainty.evaluation import as_rows
-from mor.uncertainty.indices import Estimate, Indices
-from mor.uncertainty.sampled_indices import independent, sobol
+from mor.uncertainty.sensitivity.indices import Estimate, Indices
+from mor.uncertainty.sensitivity.sampled_indices import independent, sobol
 from rt_runtime.checks import Array, whole
 from rt_runtime.errors import ConfigError
 

@@ -110,7 +110,7 @@ def learn(
     Parameters
     ----------
     model : callable, ReducedModel or Evaluable
-        As in `mor.uncertainty.sampled_indices`.
+        As in `mor.uncertainty.sensitivity.sampled_indices`.
     space : ParameterSpace
         Law of the inputs.
     outputs : mapping

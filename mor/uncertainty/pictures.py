@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mor.marginals import Marginal
-from mor.uncertainty.indices import Indices
+from mor.uncertainty.sensitivity.indices import Indices
 from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 from rt_runtime.files import write_file

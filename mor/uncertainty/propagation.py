@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 from mor.sampling.space import ParameterSpace, open_unit, text_table
 from mor.uncertainty.evaluation import Rows, as_rows
-from mor.uncertainty.indices import Estimate, output_names
+from mor.uncertainty.sensitivity.indices import Estimate, output_names
 from rt_runtime.checks import Array, one_of, whole
 from rt_runtime.errors import ConfigError
 
@@ -83,7 +83,7 @@ def propagate(
     Parameters
     ----------
     model : callable, ReducedModel or Evaluable
-        As in `mor.uncertainty.sampled_indices`.
+        As in `mor.uncertainty.sensitivity.sampled_indices`.
     space : ParameterSpace
         Law of the inputs; they may depend on each other.
     n : int

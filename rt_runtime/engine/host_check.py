@@ -12,7 +12,7 @@ from rt_runtime.blocks.basic import Table
 from rt_runtime.checks import positive
 from rt_runtime.engine.loop import Loop
 from rt_runtime.engine.pacing import Pacing, Timing
-from rt_runtime.engine.run_folder import host_facts
+from rt_runtime.engine.records.run_folder import host_facts
 
 RATES = (256.0, 512.0, 1000.0, 1024.0, 2000.0, 2048.0, 4096.0, 5000.0, 10000.0)
 

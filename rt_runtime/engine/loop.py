@@ -16,10 +16,10 @@ from rt_runtime import _core
 from rt_runtime.checks import positive, whole
 from rt_runtime.engine.calls import UNTIMED, Call, in_every_tick, wiring_problems
 from rt_runtime.engine.desk import Desk
-from rt_runtime.engine.ended import blame, why_it_ended, with_losses
 from rt_runtime.engine.pacing import Pacing, Status, run_paced
-from rt_runtime.engine.record import Record, Signal
-from rt_runtime.engine.run_folder import FRAMES, RunFolder, Stream, lost_frames, read_frames
+from rt_runtime.engine.records.ended import blame, why_it_ended, with_losses
+from rt_runtime.engine.records.record import Record, Signal
+from rt_runtime.engine.records.run_folder import FRAMES, RunFolder, Stream, lost_frames, read_frames
 from rt_runtime.engine.safe_start import check_drives, check_positions
 from rt_runtime.engine.signal_names import Previous as Previous
 from rt_runtime.engine.signal_names import expand, expand_all, expand_inputs

@@ -14,7 +14,7 @@ from rt_runtime.errors import ConfigError
 
 if TYPE_CHECKING:
     from rt_runtime.engine.loop import Loop
-    from rt_runtime.engine.record import Signal
+    from rt_runtime.engine.records.record import Signal
 
 ACTIONS = {"warn": _core.Action.warn, "hold": _core.Action.hold, "ramp": _core.Action.ramp, "trip": _core.Action.trip}
 ORDER = ("host.order", "host.order_a", "host.order_b", "host.order_c")

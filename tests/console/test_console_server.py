@@ -15,10 +15,10 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from hmor.console import hub as hubs
-from hmor.console.hub import Client, Hub
-from hmor.console.serve import FILES, HEADERS, build, our_names, serve
-from hmor.console.source import Source
+from hmor.console.web import hub as hubs
+from hmor.console.web.hub import Client, Hub
+from hmor.console.web.serve import FILES, HEADERS, build, our_names, serve
+from hmor.console.web.source import Source
 from rt_runtime import Command, ConfigError, Loop, RunFolder, StartStop, Table, protect
 from tests.fixtures.desk import ENVIRONMENT, HMOR, addresses
 

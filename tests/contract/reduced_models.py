@@ -10,11 +10,12 @@ from mor.data.dataset import Dataset
 from mor.data.ports import Port
 from mor.marginals import LogNormal, Normal, Uniform
 from mor.reduced.base import ReducedModel, as_domain
-from mor.reduced.cells import BoucWen, Power, Product, Relaxation, Trail
 from mor.reduced.ffnn import Ffnn
-from mor.reduced.front import Front
 from mor.reduced.gate import Gate
 from mor.reduced.gru import GruStep
+from mor.reduced.hysteresis.cells import BoucWen, Power, Product, Relaxation, Trail
+from mor.reduced.hysteresis.front import Front
+from mor.reduced.hysteresis.operators import Operator, Peaks, Play, Reversals, Stop
 from mor.reduced.kriging.fit import fit_kriging
 from mor.reduced.kriging.model import Kriging
 from mor.reduced.lambda_model.fit import fit_glam
@@ -22,7 +23,6 @@ from mor.reduced.lambda_model.fit_latent import fit_spce
 from mor.reduced.lambda_model.latent_expansion import Spce
 from mor.reduced.lambda_model.model import Glam
 from mor.reduced.memory import MemoryModel, regressor_ports
-from mor.reduced.operators import Operator, Peaks, Play, Reversals, Stop
 from mor.reduced.pce.fit import fit_pce
 from mor.reduced.pce.model import Pce
 from mor.sampling.designs import lhs

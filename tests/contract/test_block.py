@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mor import OdeSubstructure, ode
-from mor.models.loading_box import platform
+from mor.models.multi_axial.loading_box import platform
 from rt_runtime import (
     AdaptedGain,
     AdaptiveCompensation,

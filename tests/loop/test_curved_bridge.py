@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hmor.studies.base import Options, ground_motion
-from hmor.studies.curved_bridge import BOXES, CASES, build, complete, deck, judge, numerical, piers
+from hmor.studies.multi_axial.curved_bridge import BOXES, CASES, build, complete, deck, judge, numerical, piers
 from rt_runtime import ConfigError, PythonBlock, Tripped
 
 FAULT_AT = 4.0

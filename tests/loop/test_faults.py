@@ -175,7 +175,7 @@ def test_a_signal_is_a_ramp_and_not_a_jump(number: signal.Signals) -> None:
 
 
 def test_a_full_disk_ends_a_test_softly_by_a_default_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rt_runtime.engine import run_folder
+    from rt_runtime.engine.records import run_folder
 
     monkeypatch.setattr(run_folder, "FRAMES", "../full")
     (tmp_path / "full").symlink_to("/dev/full")

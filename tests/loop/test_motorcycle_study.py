@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from hmor.rigs.process import rig_process
-from hmor.study.execute import prepare_study
 from hmor.study.file import load_study
-from hmor.study.pipeline import find_pipeline
 from hmor.study.simulate import study_bundle
-from hmor.study.steps import Pipeline
+from hmor.study.stages.execute import prepare_study
+from hmor.study.stages.pipeline import find_pipeline
+from hmor.study.stages.steps import Pipeline
 from mor.models.motorcycle import brake
 from rt_runtime import BundleError, Pacing, Record, Tripped
-from rt_runtime.engine.run_folder import load_run
+from rt_runtime.engine.records.run_folder import load_run
 from tests.fixtures.browser import check_page
 
 RUNS = {"fixed": {"duration": 15.0}, "design": {"levels": 4}}

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from hmor.studies.base import Options
-from hmor.studies.loading_box import coupling_matrix, perturbed
+from hmor.studies.multi_axial.loading_box import coupling_matrix, perturbed
 from hmor.study.simulate import built_in_test
-from mor.models.loading_box import actuators
-from mor.models.moment_frame import Column, moment_frame, yielding_column
-from mor.models.multi_axial_benchmark import numerical, plant, reference
+from mor.models.multi_axial.loading_box import actuators
+from mor.models.multi_axial.moment_frame import Column, moment_frame, yielding_column
+from mor.models.multi_axial.multi_axial_benchmark import numerical, plant, reference
 from rt_runtime import ConfigError
 from tests.loop.test_studies import EL_CENTRO, KOBE, needs_el_centro, needs_kobe
 

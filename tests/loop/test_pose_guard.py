@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hmor.studies.base import Options, ground_motion
-from hmor.studies.moment_frame import CASES, build
-from mor.models.loading_box import platform
+from hmor.studies.multi_axial.moment_frame import CASES, build
+from mor.models.multi_axial.loading_box import platform
 from rt_runtime import (
     ConfigError,
     ForwardKinematics,

@@ -87,5 +87,5 @@ def test_the_wheel_works_outside_the_checkout_without_extras(environment: Path, 
     assert done.returncode != 0 and "checkout" in done.stderr and "Traceback" not in done.stderr
     done = run(environment, tmp_path, "python", "-c", "from mor import Uniform; Uniform(0, 1).distribution")
     assert "install hybrid-mor[chaospy]" in done.stderr
-    done = run(environment, tmp_path, "python", "-c", "import training.adam")
+    done = run(environment, tmp_path, "python", "-c", "import training.trainers.adam")
     assert "install hybrid-mor[train]" in done.stderr

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rt_runtime import Gain, Loop, Noise, RunFolder, _core, load_run
-from rt_runtime.engine.run_folder import Stream, read_frames
+from rt_runtime.engine.records.run_folder import Stream, read_frames
 
 RATES = st.sampled_from([1.0, 256.0, 1024.0, 11000.0, 1e6])
 

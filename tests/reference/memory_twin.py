@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mor.reduced.cells import BoucWen, Power, Product, Relaxation, Trail
 from mor.reduced.gate import GatedModel
+from mor.reduced.hysteresis.cells import BoucWen, Power, Product, Relaxation, Trail
+from mor.reduced.hysteresis.operators import Operator, Peaks, Play, Reversals, Stop
 from mor.reduced.memory import MemoryModel
-from mor.reduced.operators import Operator, Peaks, Play, Reversals, Stop
 
 
 def features(operator: Operator, u: dict[str, np.ndarray], dt: float = 1.0) -> np.ndarray:

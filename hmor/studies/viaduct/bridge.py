@@ -25,7 +25,7 @@ from mor.sources import (
     OpenSeesSubstructure,
     rc_pier,
 )
-from mor.sources.pier import ELEMENTS, add_pier, axial_load, hold_axial_loads, pier_section
+from mor.sources.opensees_models.pier import ELEMENTS, add_pier, axial_load, hold_axial_loads, pier_section
 from rt_runtime.checks import Array
 
 HEIGHTS = (7.0, 9.0, 12.0, 14.0, 12.0, 9.0, 7.0)

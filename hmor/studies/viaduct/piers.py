@@ -12,9 +12,9 @@ import numpy as np
 from mor import Design, ParameterSpace, Port, Trajectory, lhs
 from mor.campaign import HistoryModel
 from mor.excitation import LoadingProtocols
-from mor.reduced.cells import Trail
 from mor.reduced.history import MemorySpec
-from mor.reduced.operators import Peaks, Reversals, Stop
+from mor.reduced.hysteresis.cells import Trail
+from mor.reduced.hysteresis.operators import Peaks, Reversals, Stop
 from mor.sources import rc_pier
 from rt_runtime.errors import ConfigError
 

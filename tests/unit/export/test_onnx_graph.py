@@ -10,7 +10,7 @@ import pytest
 
 from export.engines import OnnxEngine
 from export.forms import Form, Polynomial, Tree, form_of
-from export.onnx_graph import linear_factors, onnx_model
+from export.onnx.graph import linear_factors, onnx_model
 from mor.data.ports import Port
 from mor.marginals import recurrence
 from rt_runtime.bundle.read import difference

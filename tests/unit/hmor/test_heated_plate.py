@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hmor.study.file import load_study
-from hmor.study.pipeline import run_step
+from hmor.study.stages.pipeline import run_step
 from rt_runtime.errors import ConfigError
 
 BEAM = """

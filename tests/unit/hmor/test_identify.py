@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from hmor.cli import app
 from hmor.commands.identify import read_record
-from mor.models.loading_box import actuators
+from mor.models.multi_axial.loading_box import actuators
 from rt_runtime import ConfigError
 from tests.unit.mor.identification.test_identification import band_limited, held_response, noisy
 

@@ -12,8 +12,8 @@ from hmor.studies.motorcycle.ampc import TEST, build
 from hmor.studies.motorcycle.brakes import front_torque, operating_run, pad_gate, rear_torque
 from hmor.studies.motorcycle.numerical import numerical_side
 from hmor.study.file import load_study
-from hmor.study.pipeline import find_pipeline
 from hmor.study.simulate import differences
+from hmor.study.stages.pipeline import find_pipeline
 from mor.models.motorcycle import brake, static_torque, touching_force
 from mor.models.motorcycle.brake_runs import sample_runs
 from mor.models.motorcycle.model import hybrid

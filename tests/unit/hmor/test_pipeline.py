@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from hmor.study import steps as module
-from hmor.study.steps import Pipeline, Step
+from hmor.study.stages import steps as module
+from hmor.study.stages.steps import Pipeline, Step
 from hmor.views.tables import show
 from rt_runtime import ConfigError
 

@@ -13,7 +13,7 @@ from hmor.commands.new import new
 from hmor.options import BUILT_IN
 from hmor.report.page import Page
 from hmor.study.file import load_study
-from hmor.study.pipeline import find_pipeline
+from hmor.study.stages.pipeline import find_pipeline
 from rt_runtime import ConfigError
 from tests.fixtures.browser import check_page, look
 

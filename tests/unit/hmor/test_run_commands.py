@@ -129,7 +129,7 @@ def write_study(folder: Path, text: str = SIMULATED, name: str = "study.toml") -
 def test_a_record_that_lacks_frames_has_an_exit_code_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rt_runtime.engine.run_folder.FRAMES", "../../../../full")
+    monkeypatch.setattr("rt_runtime.engine.records.run_folder.FRAMES", "../../../../full")
     (tmp_path / "full").symlink_to("/dev/full")
     path = write_study(tmp_path)
     done = hmor("run", str(path), "--json", cwd=tmp_path)
@@ -145,7 +145,7 @@ def test_a_record_that_lacks_frames_has_an_exit_code_of_its_own(
 def test_a_full_disk_ends_a_paced_test_softly_and_with_an_exit_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rt_runtime.engine.run_folder.FRAMES", "../../../../full")
+    monkeypatch.setattr("rt_runtime.engine.records.run_folder.FRAMES", "../../../../full")
     (tmp_path / "full").symlink_to("/dev/full")
     text = SIMULATED.replace("duration = 0.5", "duration = 60.0") + PATIENT
     done = hmor("run", str(write_study(tmp_path, text)), "--paced", "--json", cwd=tmp_path)

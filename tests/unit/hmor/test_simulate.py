@@ -13,8 +13,8 @@ from hmor.commands.simulate import read_settings
 from hmor.commands.studies import describe
 from hmor.options import BUILT_IN
 from hmor.studies.base import Options
-from hmor.study.pipeline import find_pipeline
 from hmor.study.simulate import built_in_test
+from hmor.study.stages.pipeline import find_pipeline
 from rt_runtime import Record
 from rt_runtime.errors import ConfigError
 

@@ -83,7 +83,7 @@ def test_errors_in_the_bridge_are_those_of_its_piers() -> None:
 
 
 def test_the_study_fits_as_its_accuracy_is_judged() -> None:
-    study = tomllib.loads((Path(bridge.__file__).parents[1] / "viaduct.toml").read_text())
+    study = tomllib.loads((Path(bridge.__file__).parent / "viaduct.toml").read_text())
     for height in sorted(set(HEIGHTS)):
         model = study["parts"][pier_name(height)]["models"]["ffnn"]
         memory = model["memory"]

@@ -9,7 +9,7 @@ import pytest
 
 from export import write
 from rt_runtime import ConfigError, Loop, Table, load_bundle
-from rt_runtime.engine.record import Record, Signal
+from rt_runtime.engine.records.record import Record, Signal
 from tests.reference.exported_models import network, network_with_memory
 
 

@@ -12,7 +12,7 @@ import pytest
 from rt_runtime.errors import ConfigError, MissingExtra
 from tests.unit.training.test_fit import brake
 from training import FfnnConfig, fit_ffnn
-from training.network import Layout
+from training.trainers.network import Layout
 
 pytestmark = pytest.mark.train
 ADAM = FfnnConfig(hidden=(8,), trainer="adam", restarts=1, iterations=60, learning_rate=0.02)
@@ -31,7 +31,7 @@ def _one_thread() -> Iterator[None]:
 def test_torch_and_numpy_agree(activation: str) -> None:
     import torch
 
-    from training.adam import FfnnModule
+    from training.trainers.adam import FfnnModule
 
     layout = Layout((2, 5, 3, 1), activation)
     theta = np.random.default_rng(0).normal(size=layout.size)
@@ -73,7 +73,7 @@ def test_it_needs_validation_data() -> None:
 
 
 def test_without_torch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "training.adam", raising=False)
+    monkeypatch.delitem(sys.modules, "training.trainers.adam", raising=False)
     monkeypatch.setitem(sys.modules, "lightning.pytorch", None)
     with pytest.raises(MissingExtra, match=r"trainer 'adam' needs torch and lightning .*; install hybrid-mor\[train\]"):
         fit_ffnn(brake(30, 0), valid=brake(10, 1), config=ADAM)

@@ -14,7 +14,7 @@ from mor.data.dataset import Dataset
 from rt_runtime.errors import ConfigError
 from training import FfnnConfig, fit_ffnn, select_ffnn
 from training.fit import Rows
-from training.scaled import scale
+from training.trainers.scaled import scale
 
 INPUTS, OUTPUTS = {"F_br": "N", "w_rw": "rad/s"}, {"tau_rw": "N m"}
 QUICK = FfnnConfig(hidden=(6,), restarts=2, iterations=60)

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from mor import BoucWen, Dataset, MemorySpec, Peaks, Play, Port, Power
-from mor.reduced.front import Front
+from mor.reduced.hysteresis.front import Front
 from rt_runtime.errors import ConfigError
 from tests.unit.mor.reduced.test_learned_operators import walk
 from training import FfnnConfig, GruConfig, MemoryConfig, fit_ffnn_memory, fit_gru_memory, free_run_error, select_memory
-from training.operators import LearnedOperators, with_numbers
-from training.scaled import scale
+from training.memory_models.operators import LearnedOperators, with_numbers
+from training.trainers.scaled import scale
 
 X, V, F = Port("x", "m"), Port("v", "m/s"), Port("F", "N")
 QUICK = MemoryConfig(FfnnConfig(hidden=(5,), restarts=1, iterations=30), rows=400, iterations=40)

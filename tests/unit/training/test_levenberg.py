@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from rt_runtime.errors import ConfigError
-from training.checkpoint import load_state, save_state
-from training.levenberg import iterate, start
+from training.trainers.checkpoint import load_state, save_state
+from training.trainers.levenberg import iterate, start
 
 
 class Line:

@@ -14,8 +14,8 @@ from mor.reduced.history import LowPassMemory, MemorySpec, split_runs
 from mor.reduced.ranges import distinct
 from rt_runtime.errors import ConfigError
 from training import FfnnConfig, MemoryConfig, fit_ffnn, fit_ffnn_memory, free_run_error, select_history
-from training.freerun import Recursion
-from training.scaled import scale, to_unit
+from training.memory_models.freerun import Recursion
+from training.trainers.scaled import scale, to_unit
 
 U = (Port("F", "N"), Port("w", "rad/s"))
 Y = (Port("tau", "N m"),)

@@ -14,9 +14,9 @@ from mor.reduced.ranges import distinct, free_run_error
 from rt_runtime.errors import ConfigError
 from tests.unit.mor.reduced.test_memory_gate import FILLING, TAU, U, V, runs
 from training import FfnnConfig, MemoryConfig, fit_ffnn_memory
-from training.checkpoint import claim
-from training.freerun import Recursion
-from training.scaled import scale
+from training.memory_models.freerun import Recursion
+from training.trainers.checkpoint import claim
+from training.trainers.scaled import scale
 
 QUICK = FfnnConfig(hidden=(10,), restarts=1, iterations=150)
 FED_BACK = MemorySpec(

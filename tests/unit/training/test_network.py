@@ -8,7 +8,7 @@ import pytest
 from mor.data.ports import Port
 from mor.reduced.ffnn import ACTIVATIONS, Ffnn
 from rt_runtime.errors import ConfigError
-from training.network import Layout
+from training.trainers.network import Layout
 
 
 @pytest.mark.parametrize("sizes", [(2, 10, 1), (3, 4, 5, 2), (1, 3)])

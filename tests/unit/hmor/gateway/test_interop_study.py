@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hmor.cli import app
-from hmor.commands.check import check
+from hmor.commands.live.check import check
 from hmor.study.file import load_study
 from rt_runtime import load_run
 from rt_runtime.errors import ConfigError
@@ -227,7 +227,7 @@ def test_hmor_check_measures_an_fmu_that_is_to_run_against_the_clock(tmp_path: P
 
 def test_the_opcua_section_adds_signals(tmp_path: Path) -> None:
     pytest.importorskip("asyncua", reason="asyncua is not installed; install the 'opcua' extra")
-    from hmor.study.execute import prepare_study
+    from hmor.study.stages.execute import prepare_study
 
     section = '\n[run.opcua]\nurl = "opc.tcp://127.0.0.1:4840"\nread = { pressure = "ns=2;s=p" }\nunits = { pressure = "Pa" }\n'
     (tmp_path / "study.toml").write_text(RIG.format(more="", upper=0.02) + section)

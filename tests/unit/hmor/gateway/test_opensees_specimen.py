@@ -54,7 +54,7 @@ def free_port() -> int:
 
 @pytest.mark.skipif(not opensees_installed(), reason="openseespy is not installed; install the 'opensees' extra")
 def test_a_study_drives_a_model_in_opensees(tmp_path: Path) -> None:
-    from hmor.study.execute import run_test
+    from hmor.study.stages.execute import run_test
     from rt_runtime import load_run
 
     port = free_port()

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import mor.campaign.chunk as chunks
+import mor.campaign.workers.chunk as chunks
 from mor import FunctionModel, ParameterSpace, Store, Uniform, extend, lhs, random_design, run_design
 from mor.campaign import store as store_module
 from mor.campaign.blocks import BlockFile, read_blocks
-from mor.campaign.chunk import Batch, Block, Waiting
 from mor.campaign.model import Outcome
+from mor.campaign.workers.chunk import Batch, Block, Waiting
 
 SPACE = ParameterSpace({"a": Uniform(0, 1, unit="m"), "b": Uniform(0, 1)})
 

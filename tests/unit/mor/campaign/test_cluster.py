@@ -12,7 +12,7 @@ import pytest
 
 from mor import FunctionModel, ParameterSpace, Store, Uniform, full_factorial, lhs, run_design
 from mor.campaign import HistoryModel
-from mor.campaign import cluster as cluster_module
+from mor.campaign.workers import cluster as cluster_module
 from mor.excitation import LoadingProtocols
 from mor.sources import opensees_installed
 from rt_runtime.errors import ConfigError, MissingExtra

@@ -19,13 +19,13 @@ from mor import Dataset, ParameterSpace, Store, Trajectory, Uniform, lhs, run_de
 from mor.excitation.records import load_at2, load_csv
 from mor.reduced.base import ReducedModel
 from rt_runtime import Loop, RunFolder, Table
-from rt_runtime.engine.record import Record
-from rt_runtime.engine.run_folder import load_run
+from rt_runtime.engine.records.record import Record
+from rt_runtime.engine.records.run_folder import load_run
 from rt_runtime.errors import ConfigError
 from rt_runtime.files import read_json, reading
 from tests.reference.exported_models import network, network_with_memory, polynomial
-from training.checkpoint import claim, load_state, save_state
-from training.levenberg import State
+from training.trainers.checkpoint import claim, load_state, save_state
+from training.trainers.levenberg import State
 
 
 def double(k: float) -> dict[str, float]:

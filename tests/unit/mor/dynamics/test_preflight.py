@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from mor.dynamics.preflight import preflight
-from mor.models.loading_box import FLOW, LOAD_CELL, PISTON, platform
-from mor.models.moment_frame import Column
+from mor.models.multi_axial.loading_box import FLOW, LOAD_CELL, PISTON, platform
+from mor.models.multi_axial.moment_frame import Column
 from rt_runtime import ConfigError, Gain, GuardedPose, InverseKinematics, Loop, Platform, guard_pose
 from rt_runtime.safety.pose import pose_problems
 from tests.unit.rt_runtime.kinematics.test_platform import twisting_platform

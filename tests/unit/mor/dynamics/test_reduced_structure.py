@@ -8,7 +8,7 @@ import pytest
 from mor.dynamics.projection import Balanced, CraigBampton, FreeInterface, Modes
 from mor.dynamics.reduced_structure import Reduced, full_response, reduced, small_response
 from mor.dynamics.transfer import StateSpaceMatrices
-from mor.models.curved_bridge import bridge_deck, interface_freedoms
+from mor.models.multi_axial.curved_bridge import bridge_deck, interface_freedoms
 from mor.sources import FiniteElementSubstructure
 from mor.substructures.exported import linear_model
 from rt_runtime.errors import ConfigError

@@ -11,7 +11,7 @@ from mor.dynamics.control_design import inverse_with_low_pass, low_pass, lqg_fee
 from mor.dynamics.structure import LinearStructure
 from mor.dynamics.tracking_design import coupling_db, hybrid_problems, hybrid_radius, parallel
 from mor.dynamics.transfer import StateSpaceMatrices
-from mor.models.loading_box import actuators
+from mor.models.multi_axial.loading_box import actuators
 from rt_runtime import (
     ConfigError,
     Horizon,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mor.frames import Frame3d, Section, beam3d, draw_modes, frame3d, read_frame
-from mor.models.curved_bridge import INTERFACE, PIERS, curved_bridge, pier_stiffness, round_steel
+from mor.models.multi_axial.curved_bridge import INTERFACE, PIERS, curved_bridge, pier_stiffness, round_steel
 from rt_runtime.errors import ConfigError
 
 STEEL = Section.round(0.05, E=200e9, density=7850.0)

@@ -19,7 +19,7 @@ from mor.identification import (
     response_table,
 )
 from mor.identification.partial_fractions import vector_fit_poles
-from mor.models.loading_box import actuators
+from mor.models.multi_axial.loading_box import actuators
 from rt_runtime import ConfigError, Gain, Loop
 
 RATE, PERIOD = 1000.0, 8192

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mor import BoucWen, Dataset, MemorySpec, Port, Power, Relaxation, closed_cycles, fit_stops
-from mor.reduced.front import Front
+from mor.reduced.hysteresis.front import Front
 from mor.reduced.ranges import free_run_error
 from rt_runtime.errors import ConfigError
 from tests.contract.reduced_models import hysteresis

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mor import BoucWen, Dataset, MemorySpec, Peaks, Play, Port, Power, Product, Reversals, Stop, Trail
-from mor.reduced.front import Front
-from mor.reduced.operators import Operator, operator_of, turning_points
+from mor.reduced.hysteresis.front import Front
+from mor.reduced.hysteresis.operators import Operator, operator_of, turning_points
 from rt_runtime.errors import ConfigError
 from tests.contract.reduced_models import OPERATORS, V, X, hysteresis
 from tests.reference.memory_twin import features

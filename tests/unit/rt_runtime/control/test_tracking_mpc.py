@@ -8,7 +8,7 @@ from scipy.linalg import block_diag
 
 from mor import prediction_model
 from mor.dynamics.tracking_design import parallel
-from mor.models.loading_box import actuators
+from mor.models.multi_axial.loading_box import actuators
 from rt_runtime import ConfigError, Extrapolator, FromState, Horizon, Mpc, Polynomial, PredictionModel, TrackingMpc
 
 DT = 1e-3

@@ -71,7 +71,7 @@ FULL = """
 import resource, signal, sys
 import numpy as np
 from rt_runtime import Record
-from rt_runtime.engine.record import Signal
+from rt_runtime.engine.records.record import Signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 record = Record(np.arange(5000.0), np.zeros((5000, 20)), [Signal(f"s{i}") for i in range(20)], 1.0, 5000, "finished")
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rt_runtime import ConfigError, Gain, Loop, Noise, Pacing, Record, RecordWarning, RunFolder, _core, load_run
-from rt_runtime.engine.run_folder import FRAMES, HEADER, Stream, read_frames
+from rt_runtime.engine.records.run_folder import FRAMES, HEADER, Stream, read_frames
 
 QUIET = Pacing(priority=0, lock_memory=False)
 
@@ -103,7 +103,7 @@ def test_beyond_the_ring_whole_frames_are_dropped_and_counted(tmp_path: Path) ->
 
 
 def test_a_full_disk_is_counted_and_said_and_the_loop_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rt_runtime.engine import run_folder
+    from rt_runtime.engine.records import run_folder
 
     monkeypatch.setattr(run_folder, "FRAMES", "../full")
     (tmp_path / "full").symlink_to("/dev/full")

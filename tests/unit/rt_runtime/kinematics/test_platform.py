@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mor.models.loading_box import LIMBS, STROKE, platform
+from mor.models.multi_axial.loading_box import LIMBS, STROKE, platform
 from rt_runtime import ConfigError, ForceTransform, ForwardKinematics, InverseKinematics, Platform
 from tests.reference.platform import pose_of, strokes
 
@@ -52,7 +52,7 @@ def test_jacobian_is_the_derivative_and_the_printed_one_at_rest(box: int, what: 
 
 
 def test_geometry_meets_the_published_rows() -> None:
-    from mor.models.loading_box import _ROWS
+    from mor.models.multi_axial.loading_box import _ROWS
 
     for (what, box), rows in _ROWS.items():
         found = platform(box, what).jacobian() / np.r_[np.ones(3), np.full(3, 0.0254)]

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from rt_runtime import Command, Gain, Loop, Rule, StartStop, Table, _core, protect, replay
-from rt_runtime.engine.record import Record
+from rt_runtime.engine.records.record import Record
 from rt_runtime.safety.monitor import HOST, STATES, Monitor
 
 RATE = 1000.0

@@ -1,0 +1,1 @@
+"""Reduced models as ONNX graphs."""

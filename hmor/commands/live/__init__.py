@@ -1,0 +1,1 @@
+"""The commands of a running test: check the host, run, watch, give orders, play the rig."""

@@ -1,0 +1,1 @@
+"""The operator's desk in the browser: server, clients, and the source of their frames."""

@@ -1,0 +1,1 @@
+"""Studies with several coupled actuators: loading boxes, and the multi-axial benchmark."""

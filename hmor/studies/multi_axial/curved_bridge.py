@@ -1,0 +1,373 @@
+"""Multi-axial test of a curved bridge: two piers under two loading boxes, deck and third pier computed.
+
+Twelve actuators at 1 kHz. The deck (94 freedoms) is reduced to 26 coordinates with residual attachment; the previews of
+all strokes come from its state, closed with the initial stiffness of the piers. Najafi and Spencer, NSEL Report 051
+(2021), chapter 6. Settings are those of the moment frame but the preview.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from hmor.studies.base import Options, Run, VirtualTest, ground_motion
+from hmor.studies.multi_axial.loading_box import (
+    BOUNDS,
+    DT,
+    NOISE,
+    RATE,
+    add_actuators,
+    add_controllers,
+    add_measured,
+    add_sensors,
+    declare,
+    error,
+    perturbed,
+)
+from mor import Normal, ParameterSpace, lhs, prediction_model
+from mor.dynamics.preflight import preflight
+from mor.dynamics.projection import FreeInterface, SparseStructure
+from mor.dynamics.reduced_structure import Reduced
+from mor.dynamics.tracking_design import design_report, hybrid_problems, model_preview, parallel
+from mor.dynamics.transfer import StateSpaceMatrices
+from mor.excitation import Excitation
+from mor.models.multi_axial.curved_bridge import INTERFACE, bridge_deck, interface_freedoms, pier_axial, pier_stiffness
+from mor.models.multi_axial.loading_box import FLOW, LIMBS, LOAD_CELL, PISTON, actuators, platform
+from rt_runtime import (
+    Fade,
+    Gain,
+    GuardedPose,
+    Horizon,
+    Loop,
+    Polynomial,
+    Record,
+    StartStop,
+    StateSpace,
+    Table,
+    TrackingMpc,
+    Tripped,
+    axial_rule,
+    guard_pose,
+    pose_rules,
+    previous,
+)
+from rt_runtime._core import Block
+from rt_runtime.checks import Array, one_of
+from rt_runtime.engine.pacing import STATES
+from rt_runtime.errors import ConfigError
+
+BOXES = {1: "box1.", 2: "box2."}
+MODES = 16
+SCALES = (0.05, 0.025)
+"""Share of the record along X and Z."""
+
+DIRECTIONS = [0, 2, 3, 4, 5]
+"""ux, uz, rx, ry, rz of a pose; the piers are too stiff along their axis, uy stays 0."""
+
+POSE_LIMITS = (0.02, 0.003, 0.012, 0.02, 0.02, 0.06)
+POSE_SPEEDS = (0.5, 0.05, 0.3, 0.5, 0.5, 1.5)
+AXIAL_LIMIT = 28e3
+RUNNING = STATES.index("running")
+PERTURBED = 10
+SPACE = ParameterSpace(
+    {f"box{i}_{w}_{limb}": Normal(1.0, 0.01) for i in BOXES for limb in LIMBS for w in ("gain", "speed")}
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run: controller ("none", "polynomial", "state") and Rayleigh damping of the first and fifth mode."""
+
+    control: str = "state"
+    damping: float = 0.02
+
+
+CASES = {
+    "none": Case("none", 0.05),
+    "polynomial": Case("polynomial", 0.05),
+    "state_5": Case("state", 0.05),
+    "state": Case(),
+}
+PUBLISHED = {
+    "laboratory, open loop": {
+        "mmbc_box1_ux": 15.3, "mmbc_box1_uz": 10.7, "mmbc_box1_rz": 33.6, "mmbc_box2_ux": 11.2, "mmbc_box2_uz": 12.7,
+        "mmbc_box2_rz": 26.2,
+    }
+}  # fmt: skip
+
+
+@cache
+def deck(damping: float) -> Reduced:
+    """Return deck and pier 3 reduced to 26 coordinates; inputs ax, az and forces, outputs the two interfaces."""
+    full = bridge_deck(ratio=damping)
+    return full.judged(FreeInterface(interface_freedoms(full), MODES), band=(0.0, 20.0))
+
+
+def piers() -> Array:
+    """Return the stiffness (10, 10) of both physical piers at their heads."""
+    return np.asarray(block_diag(*(pier_stiffness(i) for i in BOXES)))
+
+
+def numerical(damping: float) -> StateSpaceMatrices:
+    """Return the sampled numerical part: inputs ax, az and the ten forces of the piers, outputs the two interfaces."""
+    system = deck(damping).system
+    signed = system.B * np.r_[1.0, 1.0, -np.ones(10)]
+    return StateSpaceMatrices(system.A, signed, system.C, system.D).discretise(DT)
+
+
+def jacobians() -> Array:
+    """Return d strokes / d interface (12, 10) of both boxes at rest."""
+    return np.asarray(block_diag(*(platform(i).jacobian()[:, DIRECTIONS] for i in BOXES)))
+
+
+def controllers(kind: str, damping: float, settings: Mapping[str, Any]) -> dict[int, list[TrackingMpc]]:
+    """Return six controllers for each box; with "state" their previews come from the numerical state."""
+    steps, lead = int(settings.get("prediction", 30)), float(settings.get("lead", 0.45))
+    found: dict[int, list[TrackingMpc]] = {i: [] for i in BOXES}
+    if kind == "none":
+        return found
+    from_state = model_preview(
+        numerical(damping),
+        stiffness=piers(),
+        force_inputs=range(2, 12),
+        steps=steps,
+        dt=DT,
+        lead=lead,
+        to_strokes=jacobians(),
+    )
+    for i in BOXES:
+        for j, plant in enumerate(actuators(i).values()):
+            model = prediction_model(
+                plant,
+                DT,
+                input_variance=float(settings.get("input_variance", 1e-10)),
+                noise_variance=1e-10,
+                disturbance_gain=float(settings.get("disturbance_gain", 5e-7)),
+            )
+            horizon = Horizon(
+                steps,
+                control=int(settings.get("moves", 10)),
+                output_weight=1.0,
+                move_weight=float(settings.get("move_weight", 0.003)),
+                bounds=(-BOUNDS[j], BOUNDS[j]),
+            )
+            row = 6 * (i - 1) + j
+            preview: Any = Polynomial(int(settings.get("order", 2)), int(settings.get("spacing", 12)), lead)
+            if kind == "state":
+                preview = type(from_state)(from_state.change[:, row : row + 1])
+            found[i].append(TrackingMpc(model, horizon, preview=preview))
+    return found
+
+
+def build(
+    case: Case,
+    ground: Excitation,
+    parameters: Mapping[str, float],
+    options: Options,
+    *,
+    potentiometers: Mapping[int, Block] | None = None,
+) -> Loop:
+    """Build the loop of one run: both boxes with their piers, then what would run beside real ones.
+
+    With the setting `guarded` everything is as beside real boxes: targets beyond one of them are refused, one monitor
+    stands behind both poses, and a rule of one box stops both. `potentiometers` of a box may lie.
+    """
+    guarded = bool(options.settings.get("guarded", False))
+    loop = Loop(RATE)
+    loop.signal("ground[2]", unit="m/s2")
+    loop.add("ground", shaking(ground), outputs=["ground[2]"])
+    noise = float(options.settings.get("noise", NOISE))
+    into = np.eye(6)[:, DIRECTIONS]
+    for i, prefix in BOXES.items():
+        declare(loop, prefix)
+        add_actuators(loop, perturbed(parameters, i, f"box{i}_"), np.eye(6), box=i, prefix=prefix)
+        pier = Gain(into @ pier_stiffness(i) @ into.T)
+        loop.add(f"{prefix}pier", pier, inputs=[f"{prefix}pose[6]"], outputs=[f"{prefix}reaction[6]"])
+        lying = (potentiometers or {}).get(i)
+        add_sensors(loop, noise=noise, seed=options.seed + 1000 * i, potentiometers=lying, box=i, prefix=prefix)
+        add_measured(loop, box=i, prefix=prefix)
+    forces = [f"{prefix}feedback_{d + 1}" for prefix in BOXES.values() for d in DIRECTIONS]
+    if guarded:
+        loop.signal("faded[10]")
+        loop.signal("state")
+        fade = Fade(10, duration=0.2, dt=DT)
+        loop.add("fade", fade, inputs=[*forces, previous("state")], outputs=["faded[10]"])
+        forces = ["faded[10]"]
+    part = numerical(case.damping)
+    n = len(part.A)
+    loop.signal("d[10]")
+    loop.signal(f"x[{n}]")
+    outputs = np.vstack([part.C, np.eye(n)])
+    block = StateSpace(part.A, part.B, outputs, np.zeros((n + 10, 12)), dt=DT, method="discrete")
+    loop.add("deck", block, inputs=["ground[2]", *forces], outputs=["d[10]", f"x[{n}]"])
+    for i, prefix in BOXES.items():
+        at = [f"d_{5 * (i - 1) + k}" for k in range(1, 6)]
+        loop.add(f"{prefix}target", Gain(into), inputs=at, outputs=[f"{prefix}target[6]"])
+    wanted = "target"
+    if guarded:
+        _guard(loop)
+        wanted = "guarded"
+    found = controllers(case.control, case.damping, options.settings)
+    state = [f"x[{n}]"] if case.control == "state" else []
+    for i, prefix in BOXES.items():
+        add_controllers(loop, found[i], wanted=f"{prefix}{wanted}[6]", box=i, prefix=prefix, state=state)
+    _require(loop, case, ground, found, options.settings, guarded=guarded)
+    return loop
+
+
+def shaking(ground: Excitation) -> Table:
+    """Return the ground accelerations along X and Z: the same record in different shares."""
+    return Table(ground.time, np.outer(ground.values, np.array(SCALES)))
+
+
+def _guard(loop: Loop) -> None:
+    """Put one monitor behind the poses of both boxes."""
+    rules, poses = [], []
+    for i, prefix in BOXES.items():
+        poses.append(GuardedPose(f"{prefix}target[6]", f"{prefix}guarded[6]", platform(i), POSE_LIMITS, POSE_SPEEDS))
+        rules += pose_rules(f"{prefix}reading[6]", f"{prefix}command[6]", prefix=prefix)
+        rules.append(axial_rule(f"{prefix}measured_2", stiffness=pier_axial(i), largest=AXIAL_LIMIT, prefix=prefix))
+    guard_pose(loop, poses, rules, manners=StartStop(soft_start=0.0, trip=0.5))
+    loop.add("state", Gain(1.0), inputs=["monitor.state"], outputs=["state"])
+
+
+def _require(
+    loop: Loop,
+    case: Case,
+    ground: Excitation,
+    found: Mapping[int, Sequence[TrackingMpc]],
+    settings: Mapping[str, Any],
+    *,
+    guarded: bool,
+) -> None:
+    """Refuse targets beyond a box, loud or unstable controllers, and a test that is unstable on likely plants."""
+    if guarded:
+        loop.require("Target", lambda: target_problems(case, ground))
+    if case.control == "none":
+        return
+    for i in BOXES:
+        plant = parallel(list(actuators(i).values()))
+        loop.require(f"Controllers of box {i}", lambda i=i, plant=plant: design_report(found[i], plant).problems)  # type: ignore[misc]
+    key = (case.control, case.damping, tuple(sorted(settings.items())))
+    loop.require("Stability", lambda: stability_problems(*key))
+
+
+@cache
+def stability_problems(control: str, damping: float, settings: tuple[tuple[str, Any], ...]) -> Sequence[str]:
+    """Judge the whole test on the identified actuators and on ten perturbed ones."""
+    design = lhs(SPACE, PERTURBED, seed=1)
+    draws: dict[str, dict[str, float]] = {"the identified actuators": {}} | {
+        f"perturbed actuators {k + 1}": design.parameters(k) for k in range(PERTURBED)
+    }
+    plants = {
+        name: parallel([plant for i in BOXES for plant in perturbed(draw, i, f"box{i}_")])
+        for name, draw in draws.items()
+    }
+    made = controllers(control, damping, dict(settings))
+    return hybrid_problems(
+        [block for i in BOXES for block in made[i]],
+        plants,
+        numerical(damping),
+        stiffness=piers(),
+        force_inputs=range(2, 12),
+        to_strokes=jacobians(),
+    )
+
+
+def target_problems(case: Case, ground: Excitation) -> Sequence[str]:
+    """Compare what the complete bridge would ask for with strokes, load cells and flow of both boxes."""
+    d = complete(case.damping, ground, ground.duration)
+    found: list[str] = []
+    for i in BOXES:
+        pose, reaction = np.zeros((len(d), 6)), np.zeros((len(d), 6))
+        pose[:, DIRECTIONS] = d[:, 5 * (i - 1) : 5 * i]
+        reaction[:, DIRECTIONS] = pose[:, DIRECTIONS] @ pier_stiffness(i)
+        every = 5
+        result = preflight(
+            platform(i),
+            pose[::every],
+            RATE / every,
+            reaction=reaction[::every],
+            force_limit=LOAD_CELL,
+            piston_area=PISTON,
+            flow_limit=FLOW,
+        )
+        found += [f"Box {i}: {words}" for words in result.problems]
+    return found
+
+
+def complete(damping: float, ground: Excitation, duration: float) -> Array:
+    """Return the ten interface motions of the undivided bridge, all 94 freedoms, under the same held ground motion."""
+    s: SparseStructure = bridge_deck(ratio=damping).structure
+    loads, rows = s.F, s.X.toarray()
+    K = s.K.toarray() + loads[:, 2:] @ piers() @ rows
+    inverse = np.linalg.inv(s.M.toarray())
+    n = s.n
+    A = np.block([[np.zeros((n, n)), np.eye(n)], [-inverse @ K, -inverse @ s.C.toarray()]])
+    B = np.vstack([np.zeros((n, 2)), inverse @ loads[:, :2]])
+    loop = Loop(RATE)
+    loop.signal("ground[2]")
+    loop.signal("d[10]")
+    loop.add("ground", shaking(ground), outputs=["ground[2]"])
+    block = StateSpace(A, B, np.hstack([rows, np.zeros((10, n))]), dt=DT)
+    loop.add("bridge", block, inputs=["ground[2]"], outputs=["d[10]"])
+    return loop.run(duration)["d[10]"]
+
+
+def judge(case: Case, record: Record, ground: Excitation) -> dict[str, float]:
+    """Return tracking of the ten interface motions in percent, and the response against the complete bridge."""
+    names = [signal.name for signal in record.signals]
+    keep = record["monitor.state"] == RUNNING if "monitor.state" in names else np.ones(len(record.time), bool)
+    found: dict[str, float] = {}
+    whole = complete(case.damping, ground, len(record.time) / RATE)
+    responses, tracked = [], []
+    for i, prefix in BOXES.items():
+        pose, target = record[f"{prefix}pose[6]"][keep], record[f"{prefix}target[6]"][keep]
+        for k, d in enumerate(DIRECTIONS):
+            value = error(pose[:, d], target[:, d])
+            found[f"{prefix[:-1]}_{INTERFACE[k]}"] = value
+            tracked.append(value)
+            responses.append(error(target[:, d], whole[: len(record.time)][keep][:, 5 * (i - 1) + k]))
+        found[f"{prefix[:-1]}_command_mm"] = float(1e3 * np.abs(record[f"{prefix}command[6]"]).max())
+    return {"tracking_worst": max(tracked), "response_worst": max(responses)} | found
+
+
+def run(parameters: Mapping[str, float], options: Options) -> Run:
+    """Run all cases, or the one that the setting `case` names."""
+    names = tuple(CASES)
+    if "case" in options.settings:
+        names = (one_of(str(options.settings["case"]), "case", "study 'curved_bridge'", names),)
+    metrics: dict[str, float] = {}
+    record = None
+    motion = ground_motion(options, scale=float(options.settings.get("scale", 1.0)))
+    for name in names:
+        case = CASES[name]
+        try:
+            record = build(case, motion, parameters, options).run(motion.duration)
+        except Tripped as trip:
+            if len(names) == 1:
+                raise
+            record = trip.record
+            metrics[f"{name}_diverged_s"] = float(record.time[-1])
+            continue
+        metrics |= {f"{name}_{key}": value for key, value in judge(case, record, motion).items()}
+    if record is None:
+        raise ConfigError("study 'curved_bridge' must have at least one case.")
+    return Run(metrics, record)
+
+
+TEST = VirtualTest(
+    name="curved_bridge",
+    run=run,
+    space=SPACE,
+    published=PUBLISHED,
+    settings=(
+        "case", "scale", "guarded", "noise", "order", "spacing", "lead", "prediction", "moves", "move_weight",
+        "disturbance_gain", "input_variance",
+    ),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Where the samples of a campaign are evaluated: here, in processes, on a cluster."""

@@ -1,0 +1,1 @@
+"""Structures and loading boxes of multi-axial hybrid tests."""

@@ -1,0 +1,1 @@
+"""Operators that remember hysteresis, and the compiled loop over them."""

@@ -1,0 +1,1 @@
+"""Ready full-order models in OpenSees: bridge pier, steel frame, base-isolated building."""

@@ -1,0 +1,1 @@
+"""Sensitivity indices: Sobol', Kucherenko, Shapley, Morris, HSIC, Borgonovo."""

@@ -1,0 +1,1 @@
+"""Fit networks with memory on trajectories, and choose their memory."""

@@ -1,0 +1,1 @@
+"""The trainers: Adam, Levenberg-Marquardt, and what both need (data, checkpoints, logs)."""
