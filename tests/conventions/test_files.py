@@ -25,13 +25,22 @@ def test_no_file_is_far_beyond_300_lines() -> None:
     assert not long
 
 
-@pytest.mark.parametrize("package", ["mor", "rt_runtime", "hmor"])
+@pytest.mark.parametrize("package", PACKAGES)
 def test_rooms_are_small(package: str) -> None:
     """About a dozen files side by side at most, and each folder of Python says what lives there."""
-    here = [path for path in CODE if path.is_relative_to(ROOT / package)]
-    assert not {str(f): n for f, n in Counter(path.parent.relative_to(ROOT) for path in here).items() if n > 15}
+    kinds = {".py", ".hpp", ".cpp", ".h", ".c", ".toml"}
+    here = [path for path in (ROOT / package).rglob("*") if path.suffix in kinds]
+    beside = Counter(path.parent.relative_to(ROOT) for path in here if path.stem != "__init__")
+    assert not {str(folder): n for folder, n in beside.items() if n > 13}
     folders = {path.parent for path in here if path.suffix == ".py"}
     assert not [str(f.relative_to(ROOT)) for f in folders if not (f / "__init__.py").exists()]
+
+
+def test_tests_mirror_the_rooms() -> None:
+    """Each folder of unit tests has the name of a room that exists."""
+    tests = ROOT / "tests" / "unit"
+    folders = {path.parent.relative_to(tests) for path in tests.rglob("test_*.py")}
+    assert not [str(folder) for folder in folders if not (ROOT / folder).is_dir()]
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -12,7 +12,7 @@ import pytest
 from mor import BoucWen, Dataset, MemorySpec, Peaks, Play, Port, Power
 from mor.reduced.hysteresis.front import Front
 from rt_runtime.errors import ConfigError
-from tests.unit.mor.reduced.test_learned_operators import walk
+from tests.unit.mor.reduced.hysteresis.test_learned_operators import walk
 from training import FfnnConfig, GruConfig, MemoryConfig, fit_ffnn_memory, fit_gru_memory, free_run_error, select_memory
 from training.memory_models.operators import LearnedOperators, with_numbers
 from training.trainers.scaled import scale

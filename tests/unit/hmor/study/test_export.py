@@ -13,8 +13,8 @@ import export.parity
 from export.parity import Parity
 from hmor.cli import main
 from tests.reference.exported_models import network, network_with_memory
-from tests.unit.hmor.test_train import STATIC
-from tests.unit.hmor.test_train import study as trained
+from tests.unit.hmor.study.test_train import STATIC
+from tests.unit.hmor.study.test_train import study as trained
 
 STUDY = """
 [study]

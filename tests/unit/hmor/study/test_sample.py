@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hmor.cli import main
-from tests.unit.hmor.test_study import GOOD, write
+from tests.unit.hmor.study.test_study import GOOD, write
 
 
 def hmor(*arguments: object) -> int:

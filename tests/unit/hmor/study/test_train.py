@@ -11,7 +11,7 @@ import pytest
 from mor.data.dataset import Dataset
 from mor.reduced.base import ReducedModel
 from mor.reduced.gate import Gate
-from tests.unit.hmor.test_sample import hmor
+from tests.unit.hmor.study.test_sample import hmor
 
 CODE = """
 import numpy as np

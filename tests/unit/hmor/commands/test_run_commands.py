@@ -25,7 +25,7 @@ from hmor.study.run import prepare
 from rt_runtime import ConfigError, load_run, replay
 from rt_runtime.rig.actuators import include_folder
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 LEASE = ("--lease", "60")
 EXAMPLES = ROOT / "docs" / "examples"
 SPRING = (ROOT / "hmor/studies/spring_test.toml").read_text().replace('rig = "spring" ', "port = 5005")

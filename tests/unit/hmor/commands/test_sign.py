@@ -13,7 +13,7 @@ from hmor.study.run import prepare
 from rt_runtime.bundle.signature import new_key, sign_bundle
 from rt_runtime.errors import BundleError
 from tests.reference.exported_models import network
-from tests.unit.hmor.test_help import hmor
+from tests.unit.hmor.commands.test_help import hmor
 
 STUDY = """
 [study]

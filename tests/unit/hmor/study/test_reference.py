@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hmor.study.reference import page
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "study_file.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "study_file.md"
 
 
 def test_the_page_of_keys_is_up_to_date() -> None:

@@ -12,9 +12,9 @@ from hmor.cli import app
 from hmor.rigs.catalogue import CATALOGUE, RIGS, find_rig, from_part
 from hmor.rigs.key import read_key
 from rt_runtime import ConfigError
-from tests.unit.hmor.test_run_commands import hmor
+from tests.unit.hmor.commands.test_run_commands import hmor
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 SPRING = (ROOT / "hmor/studies/spring_test.toml").read_text().replace('rig = "spring" ', "port = 5005")
 
 
