@@ -99,10 +99,10 @@ def _grid(table: Any, grid: list[re.Match[str]], nominal: Any, stochastic: Any, 
 
 
 def _list(table: Any, nominal: Any, stochastic: Any, published: Any) -> None:
-    """Fill one row per index, with mean, standard deviation, largest value and what is published."""
+    """Fill one row per index, with mean, standard deviation, median, largest value and what is published."""
     known = {name for values in published.values() for name in values} & set(nominal)
-    heads = [key for key in published if known and (stochastic or key not in ("mean", "std"))]
-    spread = ("mean", "std", "max") if stochastic else ()
+    heads = [key for key in published if known and (stochastic or key not in ("mean", "std", "median"))]
+    spread = ("mean", "std", "median", "max") if stochastic else ()
     table.add_column("index", no_wrap=True)
     for head in ("nominal", *spread, *(f"published\n{head}" for head in heads)):
         table.add_column(head, justify="right")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from hmor.report.figures import label, speed_words
 from hmor.report.models import of_group, reduced_models
 from hmor.report.page import Cell, Page
 from hmor.report.stochastic import stochastic_models
+from hmor.studies.base import VirtualTest
 from hmor.study.file import Study
 from hmor.study.stages.steps import program_version
 from mor.data.trajectory import Trajectory
@@ -40,6 +42,7 @@ def report(study: Study, results: Results, missing: list[str]) -> dict[str, Any]
         page.text(f"Not made yet: {', '.join(missing)}. `hmor {missing[0].partition('/')[0]} {study.called}` goes on.")
     sections = 0
     for section in (
+        _set_up,
         _hybrid_model,
         _samples,
         _sensitivity,
@@ -89,6 +92,21 @@ def cards(name: str, hybrid: Mapping[str, Any], labels: Mapping[str, str]) -> li
         (f"{errors[worst]:.2g} %", f"{words}: NRMSE of {label(worst, labels)}, the worst response"),
         (f"{mean:.2g} %", f"{words}: mean NRMSE of all responses"),
     ]
+
+
+def _set_up(page: Page, study: Study, results: Results) -> bool:
+    test = _test(study)
+    if test is None or test.drawing is None:
+        return False
+    page.heading("The set-up")
+    page.figure(test.drawing(), f"Set-up of the virtual test {test.name}.")
+    return True
+
+
+def _test(study: Study) -> VirtualTest | None:
+    from hmor.study.simulate import named_test
+
+    return None if study.control is None else named_test(study, study.control)
 
 
 def _hybrid_model(page: Page, study: Study, results: Results) -> bool:
@@ -193,20 +211,23 @@ def _control(page: Page, study: Study, results: Results) -> bool:
     published = {key: values for key, values in result["published"].items() if values}
     page.heading("Virtual test with actuator and controller")
     settings = ", ".join(f"{key} = {value}" for key, value in result["settings"].items()) or "its own settings"
+    names = list(next((n for n in result["nominal"].values() if n), {}))
+    indices = "J1 is the delay in ms, J2 and J3 are root mean square and peak error of tracking in percent. "
     page.text(
-        f"Test {result['test']} with {settings}; J1 is the delay in ms, J2 and J3 are root mean square and peak error "
-        "of tracking in percent. " + _spread_words(result)
+        f"Test {result['test']} with {settings}. "
+        + (indices if any(re.search(r"(^|_)J\d", name) for name in names) else "")
+        + _spread_words(result)
     )
     columns: dict[str, Mapping[str, Any]] = {}
     for kind, nominal in result["nominal"].items():
         words = "full-order parts" if kind == "full" else "reduced parts"
         columns[f"nominal, {words}"] = nominal or {}
         if kind in result["stochastic"]:
+            spread = result["stochastic"][kind]
             columns[f"prototypes, {words}"] = {
-                key: f"{_number(row['mean'])} ± {_number(row['std'])}"
-                for key, row in result["stochastic"][kind].items()
+                key: f"{_number(row['mean'])} ± {_number(row['std'])}" for key, row in spread.items()
             }
-    names = list(next((n for n in result["nominal"].values() if n), {}))
+            columns[f"median, {words}"] = {key: row["median"] for key, row in spread.items()}
     marks = {f"published, {key}": values for key, values in published.items() if set(values) & set(names)}
     rows = [
         [name.replace("_", " "), *(_number(values.get(name)) for values in (columns | marks).values())]
@@ -230,6 +251,11 @@ def _control(page: Page, study: Study, results: Results) -> bool:
         if table:
             words = "full-order" if kind == "full" else "reduced"
             page.figure(figures.index_histograms(table), f"Indices over the prototypes with {words} parts.")
+    test = _test(study)
+    if test is not None and test.pictures is not None:
+        path = Path(result["records"].get("full", ""))
+        for figure, caption in test.pictures(result, Record.load(path) if path.is_file() else None):
+            page.figure(figure, caption)
     return True
 
 

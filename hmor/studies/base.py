@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from mor.excitation import Excitation, load_csv, synthetic_ground_motion
 from rt_runtime import Record, Tripped
 from rt_runtime.checks import Array, whole
 from rt_runtime.errors import ConfigError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 EVERY = 10
 """Kept of a history is each tenth tick."""
@@ -59,7 +62,8 @@ class VirtualTest:
 
     `run` makes one run for {parameter: value} (empty: nominal), `space` is what may vary. published: {what: {metric:
     value}}. settings: the names it knows. parts: the places where other substructures may stand in. ground_motion: true
-    when it takes a record.
+    when it takes a record. drawing: a picture of the set-up. pictures: what a report draws of the result (as
+    `simulate/control` keeps it) and the record of the nominal run, each with its caption.
     """
 
     name: str
@@ -69,6 +73,8 @@ class VirtualTest:
     settings: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     ground_motion: bool = True
+    drawing: Callable[[], Figure] | None = None
+    pictures: Callable[[Mapping[str, Any], Record | None], Sequence[tuple[Figure, str]]] | None = None
 
     def check(self, options: Options) -> None:
         """Refuse what the test does not know or take."""

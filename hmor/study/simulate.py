@@ -213,11 +213,17 @@ def step_times(study: Study, dt: float, ticks: int = 50_000) -> Result:
     return found
 
 
-def virtual_test(study: Study, section: ControlSection) -> VirtualTest:
-    """Return the virtual test of a study, after a check of its settings."""
+def named_test(study: Study, section: ControlSection) -> VirtualTest:
+    """Return the virtual test that a study names, whatever its settings are."""
     found = import_object(section.test, study.place)
     if not isinstance(found, VirtualTest):
         raise ConfigError(f"test of [control] must be a VirtualTest, got {type(found).__name__}.")
+    return found
+
+
+def virtual_test(study: Study, section: ControlSection) -> VirtualTest:
+    """Return the virtual test of a study, after a check of its settings."""
+    found = named_test(study, section)
     found.check(options(study, section))
     if section.prototypes > 1 and found.space is None:
         raise ConfigError(f"prototypes of [control] must be 1: test '{found.name}' has no uncertain parameters.")
