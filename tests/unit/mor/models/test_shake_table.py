@@ -136,7 +136,7 @@ def test_bad_input_gets_a_sentence() -> None:
         LoadedTable(mass=0.0)
     from mor.models.frame import shear_frame
 
-    with pytest.raises(ConfigError, match="frame of frame_with_sink must have two floors .* got 3 floors"):
+    with pytest.raises(ConfigError, match=r"frame of frame_with_sink must have two floors .* got 3 floors"):
         frame_with_sink(shear_frame([1.0] * 3, [1.0] * 3))
     with pytest.raises(ConfigError, match=r"'curvature'"):
         frame_with_sink(two_storey_frame(), {"curvature": -1.0})
