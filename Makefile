@@ -21,7 +21,7 @@ $(VENV)/.packages: pyproject.toml constraints.txt tools/install.py
 	@touch $@
 
 $(VENV)/.test-packages: $(VENV)/.packages
-	@python3 tools/install.py $(VENV) train chaospy dask cluster test opensees fem console browser opcua calibrate
+	@python3 tools/install.py $(VENV) train chaospy dask cluster test opensees fem pymor console browser opcua calibrate
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.packages $(CORE)

@@ -6,13 +6,15 @@ Modes          the lowest modes and K^-1 F: the static answer to every input is 
 CraigBampton   constraint modes of boundary degrees of freedom and modes with the boundary held
 FreeInterface  the lowest modes, the interface free, and K^-1 e of each interface freedom (residual attachment)
 Balanced       modes as above, then the states that inputs reach and outputs see most (balanced truncation)
+
+`mor.dynamics.pymor_reduction` has more of them for those who have pyMOR: Krylov, Irka, PymorBalanced.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.linalg
@@ -80,8 +82,16 @@ class Balanced:
         whole(self.modes, "modes", "Balanced", 1)
 
 
-Reduction = Modes | CraigBampton | FreeInterface | Balanced
+class Reducer(Protocol):
+    """A reduction of another kind: it knows how to reduce a structure."""
+
+    def reduce(self, structure: SparseStructure) -> tuple[StateSpaceMatrices, Array | None]:
+        """Return the state space, and T (n, k) of x = T q where it is a projection of x."""
+        ...
+
+
 Projection = Modes | CraigBampton | FreeInterface
+Reduction = Projection | Balanced | Reducer
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,22 +112,25 @@ class SparseStructure:
         return int(self.M.shape[0])
 
 
-def reduce_structure(structure: SparseStructure, reduction: Reduction) -> StateSpaceMatrices:
-    """Project the structure and return its state space.
+def reduce_structure(structure: SparseStructure, reduction: Reduction) -> tuple[StateSpaceMatrices, Array | None]:
+    """Reduce the structure.
 
     Parameters
     ----------
     structure : matrices, loads and output rows.
-    reduction : Modes, CraigBampton, FreeInterface or Balanced.
+    reduction : Modes, CraigBampton, FreeInterface, Balanced, or one of `mor.dynamics.pymor_reduction`.
 
     Returns
     -------
-    A, B, C, D with the state [q; q'] (balanced states for Balanced).
+    A, B, C, D and T (n, k): the state is [q; q'] with x = T q; T is None where x is not projected.
     """
     if isinstance(reduction, Balanced):
         full = state_space(structure, modal_basis(structure, Modes(reduction.modes)))
-        return balanced_truncation(full, reduction.states)
-    return state_space(structure, basis(structure, reduction))
+        return balanced_truncation(full, reduction.states), None
+    if isinstance(reduction, Modes | CraigBampton | FreeInterface):
+        T = basis(structure, reduction)
+        return state_space(structure, T), T
+    return reduction.reduce(structure)
 
 
 def basis(structure: SparseStructure, reduction: Projection) -> Array:
@@ -146,7 +159,7 @@ def modal_basis(structure: SparseStructure, modes: Modes) -> Array:
         R = factor.solve(np.ascontiguousarray(structure.F))
         R = R / np.maximum(np.linalg.norm(R, axis=0), 1e-300)
         V = np.column_stack([V, R])
-    return _independent(V, structure.M)
+    return independent(V, structure.M)
 
 
 def free_interface_basis(structure: SparseStructure, reduction: FreeInterface) -> Array:
@@ -156,7 +169,7 @@ def free_interface_basis(structure: SparseStructure, reduction: FreeInterface) -
     unit = np.zeros((structure.n, len(reduction.interface)))
     unit[list(reduction.interface), np.arange(unit.shape[1])] = 1.0
     R = factor.solve(unit)
-    return _independent(np.column_stack([V, R / np.linalg.norm(R, axis=0)]), structure.M)
+    return independent(np.column_stack([V, R / np.linalg.norm(R, axis=0)]), structure.M)
 
 
 def craig_bampton_basis(structure: SparseStructure, reduction: CraigBampton) -> Array:
@@ -173,18 +186,33 @@ def craig_bampton_basis(structure: SparseStructure, reduction: CraigBampton) -> 
 
 
 def lowest_modes(K: Sparse, M: Sparse, count: int, factor: Any = None) -> Array:
-    """Return the modes of K phi = w^2 M phi with the smallest w, (n, count), phi' M phi = 1."""
+    """Return the modes of K phi = w^2 M phi with the smallest w, (n, count), phi' M phi = 1.
+
+    Degrees of freedom without mass follow statically.
+    """
     n = K.shape[0]
     if count > n:
         raise ConfigError(f"A structure of {n} degrees of freedom has {n} modes, got a count of {count}.")
     if n <= 400 or count > n - 2:  # a dense solution is faster, and Lanczos' method cannot give all
-        w2, shapes = scipy.linalg.eigh(K.toarray(), M.toarray(), subset_by_index=[0, count - 1])
-        return np.asarray(shapes)
+        return _dense_modes(K.toarray(), M.toarray(), count)
     factor = factor if factor is not None else _factor(K, "K")
     inverse = scipy.sparse.linalg.LinearOperator(K.shape, matvec=factor.solve, dtype=float)
     start = np.random.default_rng(0).standard_normal(n)
     w2, shapes = eigsh(K, count, M, sigma=0.0, OPinv=inverse, v0=start)
     return np.asarray(shapes[:, np.argsort(w2)])
+
+
+def _dense_modes(K: Array, M: Array, count: int) -> Array:
+    try:
+        return np.asarray(scipy.linalg.eigh(K, M, subset_by_index=[0, count - 1])[1])
+    except scipy.linalg.LinAlgError:  # M is singular: M phi = mu K phi with mu = 1 / w^2
+        mu, shapes = scipy.linalg.eigh(M, K)
+    massive = int((mu > 1e-12 * mu[-1]).sum())
+    if count > massive:
+        raise ConfigError(
+            f"A structure with mass at {massive} degrees of freedom has {massive} modes, got a count of {count}."
+        )
+    return np.asarray(shapes[:, ::-1][:, :count] / np.sqrt(mu[::-1][:count]))
 
 
 def state_space(structure: SparseStructure, V: Array) -> StateSpaceMatrices:
@@ -220,11 +248,8 @@ class Balancing:
     def __init__(self, system: StateSpaceMatrices) -> None:
         if np.linalg.eigvals(system.A).real.max() >= 0:
             raise ConfigError("Balanced truncation needs a damped structure; give damping, or reduce by Modes.")
-        A, scale = scipy.linalg.matrix_balance(system.A, permute=False, separate=True)  # displacements and velocities
-        B, C = system.B / scale[0][:, None], system.C * scale[0]
-        gains = _peak_gains(A, B, C)
-        by_input = B / gains.max(axis=0)
-        by_output = C / (gains / gains.max(axis=0)).max(axis=1)[:, None]
+        A, B, C, per_input, per_output = comparable(system)
+        by_input, by_output = B * per_input, C * per_output[:, None]
         self._reached = _root(scipy.linalg.solve_continuous_lyapunov(A, -by_input @ by_input.T))
         self._seen = _root(scipy.linalg.solve_continuous_lyapunov(A.T, -by_output.T @ by_output))
         self._left, self._values, self._right = np.linalg.svd(self._seen.T @ self._reached)
@@ -246,6 +271,18 @@ class Balancing:
         return StateSpaceMatrices(a, b, c, D + c @ np.linalg.solve(a, b) - self._static)
 
 
+def comparable(system: StateSpaceMatrices) -> tuple[Array, Array, Array, Array, Array]:
+    """Return A, B, C in states of like size, and factors that make the inputs and the outputs of like size.
+
+    Displacements and velocities are balanced; after B times the first factors and C times the second, the largest gain
+    of each input and of each output at the eigenfrequencies is about 1, whatever their units.
+    """
+    A, scale = scipy.linalg.matrix_balance(system.A, permute=False, separate=True)
+    B, C = system.B / scale[0][:, None], system.C * scale[0]
+    gains = _peak_gains(A, B, C)
+    return A, B, C, 1 / gains.max(axis=0), 1 / (gains / gains.max(axis=0)).max(axis=1)
+
+
 def _peak_gains(A: Array, B: Array, C: Array) -> Array:
     """Return the largest |C (iw - A)^-1 B| over the eigenfrequencies w and w = 0, never zero."""
     frequencies = np.unique(np.concatenate([[0.0], np.abs(np.linalg.eigvals(A).imag)]))
@@ -259,7 +296,7 @@ def _root(gramian: Array) -> Array:
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
-def _independent(V: Array, M: Sparse) -> Array:
+def independent(V: Array, M: Sparse) -> Array:
     """Orthonormalise columns in M (twice Gram-Schmidt, for accuracy) and drop those that depend on the others."""
     kept: list[Array] = []
     for column in V.T:

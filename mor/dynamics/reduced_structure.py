@@ -11,12 +11,10 @@ from numpy.typing import ArrayLike
 from scipy.sparse.linalg import splu
 
 from mor.dynamics.projection import (
-    Balanced,
     Balancing,
     Modes,
     Reduction,
     SparseStructure,
-    basis,
     modal_basis,
     reduce_structure,
     state_space,
@@ -124,8 +122,8 @@ def reduced(
     structure
         Matrices, loads and output rows.
     reduction
-        Modes, CraigBampton, FreeInterface or Balanced; None takes modes with residual flexibility, as many as `error`
-        asks for.
+        Modes, CraigBampton, FreeInterface, Balanced, or one of `mor.dynamics.pymor_reduction`; None takes modes with
+        residual flexibility, as many as `error` asks for.
     band
         (lowest, highest) frequency in Hz.
     error
@@ -140,9 +138,7 @@ def reduced(
         With `error`, `history_error` and `system`.
     """
     if reduction is not None:
-        T = None if isinstance(reduction, Balanced) else basis(structure, reduction)
-        system = reduce_structure(structure, reduction) if T is None else state_space(structure, T)
-        return Reduced(structure, system, T, band)
+        return Reduced(structure, *reduce_structure(structure, reduction), band)
     if not 0 < error < 1:
         raise ConfigError(f"error of reduced must lie between 0 and 1, got {error!r}.")
     goal = error / 2 if balanced else error

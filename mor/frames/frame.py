@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh, splu
 
-from mor.dynamics.projection import Sparse
+from mor.dynamics.projection import Sparse, lowest_modes
 from mor.frames.beam import DIRECTIONS, Section, beam3d
 from rt_runtime.checks import Array, finite_array, one_of, whole
 from rt_runtime.errors import ConfigError
@@ -97,17 +97,9 @@ class Frame3d:
         massive = int(np.linalg.matrix_rank(self.M.toarray())) if self.n <= 400 else self.n
         if count > massive:
             raise ConfigError(f"count of Frame3d.modes must be at most {massive}, its freedoms with mass, got {count}.")
-        if self.n <= 400 or count > self.n - 2:  # M phi = mu K phi, mu = 1 / w^2: K is regular, M need not be
-            mu, shapes = scipy.linalg.eigh(self.M.toarray(), self.K.toarray())
-            mu, shapes = mu[::-1][:count], shapes[:, ::-1][:, :count]
-        else:
-            factor = splu(self.K.tocsc())
-            inverse = LinearOperator(self.K.shape, matvec=factor.solve, dtype=float)
-            start = np.random.default_rng(0).standard_normal(self.n)
-            mu, shapes = eigsh(self.M, count, self.K, Minv=inverse, v0=start, which="LM")
-            order = np.argsort(mu)[::-1]
-            mu, shapes = mu[order], shapes[:, order]
-        return FrameModes(1 / (2 * np.pi * np.sqrt(mu)), np.asarray(shapes / np.sqrt(mu)))
+        shapes = lowest_modes(self.K, self.M, count)
+        w = np.sqrt(np.einsum("ij,ij->j", shapes, self.K @ shapes))
+        return FrameModes(w / (2 * np.pi), shapes)
 
     def modal_damping(self, ratio: float, count: int | None = None) -> Sparse:
         """Return C = M Phi diag(2 zeta w) Phi' M with one damping ratio in the `count` lowest modes (default: all).

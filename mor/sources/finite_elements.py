@@ -110,7 +110,7 @@ class FiniteElementSubstructure(Substructure):
         reduction : which states to keep.
         method : how the loop discretises, as in LinearSubstructure.
         """
-        return self.small(reduce_structure(self.structure, reduction), method=method)
+        return self.small(reduce_structure(self.structure, reduction)[0], method=method)
 
     def reduced_to(
         self, error: float, band: tuple[float, float], *, balanced: bool = False, method: str = "zoh"

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from export import verify, write
+from mor.dynamics.krylov import Krylov
+from mor.dynamics.projection import Balanced, CraigBampton, FreeInterface, Modes
+from mor.dynamics.pymor_reduction import Irka, PymorBalanced
 from mor.dynamics.reduced_structure import full_response, small_response, worst_difference
 from mor.frames import frame_part
 from mor.models.slab import slab, slab_part
@@ -55,11 +60,36 @@ def test_modes_that_nothing_drives_or_sees_are_left_out(part: FiniteElementSubst
     assert small.reduction.T.shape[1] < 0.7 * np.count_nonzero(modes < 40.0) + 4
 
 
-def test_bundle_as_onnx_c_and_fmu_has_the_same_numbers(part: FiniteElementSubstructure, tmp_path) -> None:
-    small = part.reduced_to(1e-2, (0.0, 20.0))
+INTERFACE = (20, 41)
+REDUCTIONS = {
+    "modes": Modes(8),
+    "Craig-Bampton": CraigBampton(INTERFACE, 10),
+    "free interface": FreeInterface(INTERFACE, 8),
+    "balanced": Balanced(12, modes=20),
+    "Krylov": Krylov([0.0, 8.0, 20.0]),
+    "IRKA": Irka(12, start=Modes(20)),
+    "pyMOR balanced": PymorBalanced(12, start=Modes(20)),
+}
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_every_reduction_tells_its_error_and_goes_to_onnx_c_and_fmu(
+    name: str, part: FiniteElementSubstructure, tmp_path: Path
+) -> None:
+    reduction = REDUCTIONS[name]
+    if isinstance(reduction, Irka | PymorBalanced):
+        pytest.importorskip("pymor", reason="needs the 'pymor' extra")
+    found = part.judged(reduction, band=(0.0, 10.0))
+    assert found.error < 0.1 and found.states <= 40
+    u = np.random.default_rng(3).normal(size=(400, 2)) * [1.0, 1e3]
+    assert found.history_error(u, 1e-3).max() < 0.1
+    small = part.small(found)
+    assert small.error == found.error
     model = linear_model(small, dt=1e-3, ranges={"ay": (-3.0, 3.0), "force": (-1e4, 1e4)})
-    bundle = write(model, tmp_path / "slab", targets=("onnx", "c", "fmu"))
-    rows = verify(bundle, {"model": model})
+    run = small.simulate(u[:300].clip([-3, -1e4], [3, 1e4]), dt=1e-3)
+    y = model.rollout(u[:300].clip([-3, -1e4], [3, 1e4]))
+    assert np.abs(y - np.column_stack([run[p.name] for p in small.outputs])).max() < 1e-8 * np.abs(y).max()
+    rows = verify(write(model, tmp_path / "slab", targets=("onnx", "c", "fmu")), {"model": model})
     assert all(row.ok or row.skipped for row in rows)
     assert {"c", "fmu"} <= {word for row in rows for word in row.engine.lower().replace("(", " ").split()}
 

@@ -8,8 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mor.frames import Frame3d, Section, beam3d, draw_modes, frame3d, read_frame
+from mor.dynamics.krylov import Krylov
+from mor.dynamics.projection import Balanced, CraigBampton, FreeInterface, Modes, lowest_modes
+from mor.frames import Frame3d, Section, beam3d, draw_modes, frame3d, frame_part, read_frame
 from mor.models.multi_axial.curved_bridge import INTERFACE, PIERS, curved_bridge, pier_stiffness, round_steel
+from mor.sources.finite_elements import RayleighDamping
 from rt_runtime.errors import ConfigError
 
 STEEL = Section.round(0.05, E=200e9, density=7850.0)
@@ -52,6 +55,29 @@ def test_lumped_masses_leave_freedoms_without_mass_and_modes_all_the_same() -> N
     assert shapes.T @ frame.M @ shapes == pytest.approx(np.eye(3), abs=1e-9)
     with pytest.raises(ConfigError, match=r"count of Frame3d.modes must be at most 64, its freedoms with mass, got 90"):
         frame.modes(90)
+
+
+@pytest.mark.parametrize("n", [12, 80])  # dense and sparse
+def test_lumped_masses_are_reduced_like_consistent_ones(n: int) -> None:
+    errors = {}
+    for mass in ("lumped", "consistent"):
+        frame = cantilever(n, mass=mass)
+        kept = [frame.index(f"n{n}.{d}") for d in ("uy", "rz")]
+        part = frame_part(
+            frame,
+            "beam",
+            forces={"F": f"n{n}.uy", "moment": f"n{n}.rz"},
+            motions={"tip": f"n{n}.uy", "turn": f"n{n}.rz"},
+            damping=RayleighDamping.of_ratios(0.02, 10.0, 60.0),
+        )
+        methods = (Modes(6), FreeInterface(kept, 6), CraigBampton(kept, 6), Krylov([0.0, 40.0]), Balanced(10, modes=12))
+        errors[mass] = [part.judged(method, band=(0.0, 100.0)).error for method in methods]
+        assert part.reduced_to(1e-3, (0.0, 100.0)).error <= 1e-3
+    assert np.log10(errors["lumped"]) == pytest.approx(np.log10(errors["consistent"]), abs=0.5)
+    with pytest.raises(
+        ConfigError, match=r"A structure with mass at 48 degrees of freedom has 48 modes, got a count of 60"
+    ):
+        lowest_modes(cantilever(12, mass="lumped").K, cantilever(12, mass="lumped").M, 60)
 
 
 def test_sparse_modes_are_the_dense_ones() -> None:
