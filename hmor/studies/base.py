@@ -15,7 +15,7 @@ import numpy as np
 
 from mor import Design, ParameterSpace, Port, Substructure, Trajectory, lhs, tracking
 from mor.excitation import Excitation, load_csv, synthetic_ground_motion
-from rt_runtime import Record, Tripped
+from rt_runtime import Loop, Record, Tripped
 from rt_runtime.checks import Array, whole
 from rt_runtime.errors import ConfigError
 
@@ -204,3 +204,14 @@ def tracking_metrics(record: Record) -> dict[str, float]:
         "qp_iterations_max": float(record["iterations"].max()),
         "qp_not_optimal": float(np.count_nonzero(record["status"])),
     }
+
+
+def tracked(build: Callable[[Mapping[str, float], Options], tuple[Loop, float]]) -> Callable[..., Run]:
+    """Return the `run` of a test whose `build` gives loop and duration: tracking and the largest feedback force."""
+
+    def run(parameters: Mapping[str, float], options: Options) -> Run:
+        loop, duration = build(parameters, options)
+        record = loop.run(duration)
+        return Run(tracking_metrics(record) | {"peak_force_N": float(np.abs(record["force"]).max())}, record)
+
+    return run

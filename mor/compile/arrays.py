@@ -1,4 +1,4 @@
-"""The arrays of a compiled function: names become indices, constant indices are checked, helpers get bounds checks.
+"""The arrays of a compiled function: names become indices, constant indices are checked, helpers are compiled with it.
 
 It is one pass over numba's intermediate representation, before types are known, so it needs no source text:
 
@@ -11,6 +11,7 @@ It is one pass over numba's intermediate representation, before types are known,
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any
 
 from numba.core import ir
@@ -20,6 +21,9 @@ from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.dispatcher import Dispatcher
 from numba.core.ir_utils import build_definitions, find_const, get_definition, guard
 from numba.core.untyped_passes import IRProcessing
+
+KNOWN_TO_NUMBA = {"builtins", "math", "numba", "numpy", "operator", "scipy"}
+"""Packages whose functions numba compiles by itself."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +123,7 @@ def _resolved(statement: Any, code: Any, arrays: Arrays) -> list[Any]:
         array = _array(value.value, code, arrays)
         if array is not None:
             _check_index(array, value, value.value.name, code, arrays)
-    if arrays.check_helpers:
-        _check_helper(statement, code, arrays)
+    _take_helper(statement, code, arrays)
     return [statement]
 
 
@@ -186,16 +189,28 @@ def _constant(value: int, statement: Any) -> tuple[Any, Any]:
     return ir.Assign(ir.Const(value, statement.loc), var, statement.loc), var
 
 
-def _check_helper(statement: Any, code: Any, arrays: Arrays) -> None:
-    """Put a twin with bounds checks in the place of a compiled function that this one calls."""
+def _take_helper(statement: Any, code: Any, arrays: Arrays) -> None:
+    """Compile a plain function that this one calls, and put a twin with bounds checks in its place where asked for."""
     value = statement.value
     found = value.value if isinstance(value, ir.Global | ir.FreeVar) else None
     if isinstance(value, ir.Expr) and value.op == "getattr":  # module.helper
         owner = guard(get_definition, code, value.value)
         if isinstance(owner, ir.Global | ir.FreeVar):
             found = getattr(owner.value, value.attr, None)
-    if isinstance(found, Dispatcher):
+    if isinstance(found, FunctionType) and found.__module__.split(".")[0] not in KNOWN_TO_NUMBA:
+        found = _compiled_helper(found, arrays.of)
+        statement.value = ir.Global(found.py_func.__name__, found, statement.loc)
+    if isinstance(found, Dispatcher) and arrays.check_helpers:
         statement.value = ir.Global(found.py_func.__name__, with_bounds_checks(found, arrays.of), statement.loc)
+
+
+def _compiled_helper(helper: Any, of: str) -> Any:
+    """Return a plain Python function as a compiled one, and so all that it calls."""
+    import numba
+
+    if not hasattr(helper, "_compiled_helper"):
+        helper._compiled_helper = numba.njit(error_model="numpy", pipeline_class=pipeline(Arrays(of)))(helper)
+    return helper._compiled_helper
 
 
 def with_bounds_checks(helper: Any, of: str) -> Any:

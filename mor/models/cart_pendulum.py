@@ -37,24 +37,26 @@ INPUTS = (Port("force", "N"),)
 OUTPUTS = (Port("displacement", "m"), Port("velocity", "m/s"), Port("angle", "rad"), Port("reaction", "N"))
 
 
-def cart_pendulum_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
-    """Right-hand side: force on the cart in; displacement, velocity, angle and the pendulum's pull on the cart out."""
+def cart_pendulum_motion(force: float, v: float, theta: float, omega: float, p: Array) -> tuple[float, float, float]:
+    """Return x'', theta'' and the pendulum's pull on the cart; p holds `PARAMETERS`."""
     M, m, L, mu, b, g = p[0], p[1], p[2], p[3], p[4], p[5]
-    v, omega = x[1], x[3]
-    s, c = sin(x[2]), cos(x[2])
+    s, c = sin(theta), cos(theta)
     delta = M + m * s * s
     pivot = (b / L) * omega
-    net = u[0] - mu * v
+    net = force - mu * v
     a = (net + m * L * omega * omega * s + m * g * s * c + pivot * c) / delta
     alpha = (-net * c - m * L * omega * omega * s * c - (M + m) * g * s - pivot * (1.0 + M / m)) / (L * delta)
-    dx[0] = v
-    dx[1] = a
-    dx[2] = omega
-    dx[3] = alpha
+    return a, alpha, M * a - net
+
+
+def cart_pendulum_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
+    """Right-hand side: force on the cart in; displacement, velocity, angle and the pendulum's pull on the cart out."""
+    dx[0] = x[1]
+    dx[2] = x[3]
+    dx[1], dx[3], y[3] = cart_pendulum_motion(u[0], x[1], x[2], x[3], p)
     y[0] = x[0]
-    y[1] = v
+    y[1] = x[1]
     y[2] = x[2]
-    y[3] = M * a - net
 
 
 @cache

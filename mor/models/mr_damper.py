@@ -30,11 +30,19 @@ INPUTS = (Port("velocity", "m/s"), Port("voltage", "V"))
 OUTPUTS = (Port("force", "N"),)
 
 
+def dahl(v: float, W: float, voltage: float, p: Array) -> tuple[float, float]:
+    """Return W' and the force at piston velocity v; p as `PARAMETERS`."""
+    return p[4] * (v - abs(v) * W), (p[0] + p[1] * voltage) * v + (p[2] + p[3] * voltage) * W
+
+
+def bang_bang(r: float, r_rate: float, v_min: float, v_max: float) -> float:
+    """Return the voltage at target r with rate r_rate."""
+    return v_max if r * r_rate > 0.0 else v_min
+
+
 def mr_damper_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
     """Right-hand side: piston velocity and voltage in, force in the direction of the velocity out."""
-    v, voltage = u[0], u[1]
-    dx[0] = p[4] * (v - abs(v) * x[0])
-    y[0] = (p[0] + p[1] * voltage) * v + (p[2] + p[3] * voltage) * x[0]
+    dx[0], y[0] = dahl(u[0], x[0], u[1], p)
 
 
 @cache
@@ -50,11 +58,8 @@ SEMI_ACTIVE_OUTPUTS = (Port("force", "N"), Port("voltage", "V"))
 
 def semi_active_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
     """Right-hand side with the bang-bang law: piston velocity, target and its velocity in; force and voltage out."""
-    v = u[0]
-    voltage = p[6] if u[1] * u[2] > 0.0 else p[5]
-    dx[0] = p[4] * (v - abs(v) * x[0])
-    y[0] = (p[0] + p[1] * voltage) * v + (p[2] + p[3] * voltage) * x[0]
-    y[1] = voltage
+    y[1] = bang_bang(u[1], u[2], p[5], p[6])
+    dx[0], y[0] = dahl(u[0], x[0], y[1], p)
 
 
 @cache

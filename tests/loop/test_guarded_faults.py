@@ -23,7 +23,6 @@ from rt_runtime import (
     Rule,
     Sensor,
     SimulatedActuator,
-    StabilityWarning,
     StartStop,
     Table,
     Tripped,
@@ -37,6 +36,7 @@ from tests.contract.reduced_models import hysteresis
 from tests.loop.rig_loop import MANNERS, STROKE, assert_within_limits
 from tests.loop.rig_process import RATE
 from tests.reference.exported_models import network
+from tests.reference.stability import stability_warning
 
 TRIPPED = 6
 
@@ -162,11 +162,6 @@ def test_the_stability_warning_ends_an_unstable_test_long_before_displacements_a
         0, mass=delay_stability.MASS, damping=delay_stability.DAMPING, stiffness=delay_stability.STIFFNESS
     )
     loop, duration = delay_stability._loop(part, Options(), delay_stability.constant_delay(delay))
-    for name in ("sw", "work", "dissipated"):
-        loop.signal(name)
-    motion = [f"{kind}{i}" for kind in "xv" for i in (1, 2, 3)]
-    warning = StabilityWarning(part.C, [[1.0, 0.0, 0.0]], margin=delay_stability.MARGIN)
-    loop.add("energy", warning, inputs=[*motion, "force"], outputs=["sw", "work", "dissipated"])
     loop.signal("wanted", unit="m")
     loop.add("target", Delay(0.0), inputs=["x1"], outputs=["wanted"])
     stroke = Command("wanted", "command", -0.2, 0.2, rate=10.0, action="trip")
@@ -179,10 +174,9 @@ def test_the_stability_warning_ends_an_unstable_test_long_before_displacements_a
     record = caught.value.record
     peak = np.abs(record["x1"]).max()
     assert record.time[-1] < duration and peak < 0.05
-    sw = delay_stability.warning(
-        *(np.stack([record[f"{kind}{i}"] for i in (1, 2, 3)], axis=1) for kind in "xv"), record["force"], part.C
-    )
-    assert np.allclose(100.0 * record["sw"], sw, rtol=1e-9, atol=1e-9)
+    x, v = (np.stack([record[f"{kind}{i}"] for i in (1, 2, 3)], axis=1) for kind in "xv")
+    sw = stability_warning(x, v, record["force"][:, None], part.C, np.eye(1, 3), delay_stability.MARGIN)
+    assert np.allclose(record["sw"], sw, rtol=1e-9, atol=1e-11)
 
 
 def test_previous_is_needed_for_a_signal_of_the_drive() -> None:

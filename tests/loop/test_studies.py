@@ -9,7 +9,6 @@ import pytest
 
 from hmor.studies.base import Options
 from hmor.studies.structural.benchmark_frame import PUBLISHED
-from hmor.studies.structural.delay_stability import warning
 from hmor.study.simulate import built_in_test
 
 MOTIONS = Path(__file__).resolve().parents[2] / "../shared/data/ground_motions"
@@ -210,14 +209,3 @@ def test_a_study_is_the_same_twice_and_a_stochastic_one_has_quartiles_and_histog
     assert summary["min"] <= summary["q25"] <= summary["median"] <= summary["q75"] <= summary["max"]
     density, edges = one.histogram("J2_percent", bins=5)
     assert np.sum(density * np.diff(edges)) == pytest.approx(1.0)
-
-
-def test_the_warning_of_a_linear_spring_without_delay_is_zero_and_of_pushing_is_not() -> None:
-    t = np.linspace(0, 1, 2001)
-    x = np.stack([np.sin(6 * t), np.zeros_like(t), np.zeros_like(t)], axis=1)
-    v = np.gradient(x, t, axis=0)
-    damping = np.diag([2.0, 0.0, 0.0])
-    assert warning(x, v, 3.0 * v[:, 0], damping).max() == 0.0  # a dashpot takes energy
-    dissipated = 2.0 * np.trapezoid(v[:, 0] ** 2, t)
-    pushing = warning(x, v, -3.0 * v[:, 0], damping)
-    assert pushing[-1] == pytest.approx(100 * 1.5 * dissipated / (dissipated + 1.0), rel=1e-3)

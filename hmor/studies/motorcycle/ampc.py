@@ -8,7 +8,7 @@ anew from N(5657, 1640.53), so the controller must identify it while it runs. 45
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any
@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from hmor.studies.base import Options, Run, VirtualTest
+from hmor.studies.motorcycle.vehicle import WHEELS, add_control, add_vehicle
 from mor import OdeSystem, Substructure, ode, prediction_model, tracking
 from mor.dynamics.control_design import arx_parameters
 from mor.dynamics.transfer import TransferFunction
-from mor.models.motorcycle import body, brake, ecvt, engine, parameter_space, scenario
+from mor.models.motorcycle import brake, ecvt, parameter_space, scenario
 from rt_runtime import (
     AdaptiveMpc,
     Extrapolator,
@@ -159,44 +160,24 @@ def build(kind: str, parameters: Mapping[str, float], options: Options) -> Loop:
     The motor is drawn anew from the setting `draws`, by default from the seed: each prototype has a motor of its own.
     """
     dt = 1 / RATE
-    extrapolator, control = controller(kind, options.settings)
-    ahead = [f"ahead{i}" for i in range(extrapolator.n_out)]
-    extra = ["iterations", "status", *(["a1", "a2", "b1", "b2", "trace"] if kind == "adaptive" else [])]
-    torques = ["target", "torque", "sensor_noise", "measured", "command", "tau_vd", "tau_rw", "tau_fw", *ahead]
     loop = Loop(RATE)
-    for name in torques:
+    for name in ("torque", "sensor_noise", "measured", "tau_vd", "command"):
         loop.signal(name, unit="Nm")
-    for name, unit in {"thr": "", "F_br": "N", "a0": "1/s2", "v": "m/s", "x": "m"}.items():
-        loop.signal(name, unit=unit)
-    for name in ("w_vd", "w_rw", "w_fw", "w_en"):
-        loop.signal(name, unit="rpm")
-    for name in extra:
-        loop.signal(name)
+    loop.signal("a0", unit="1/s2")
+    loop.signal("w_en", unit="rpm")
 
-    def block(part: Substructure, update: str, *fresh: str) -> Block:
+    def block(part: Substructure, update: str, fresh: Sequence[str]) -> Block:
         own = {name: value for name, value in parameters.items() if name in part.parameter_values()}
         return part.block(dt=dt, parameters=own, update=update, fresh=fresh)
 
-    driving = scenario()
-    for name in ("thr", "F_br"):
-        loop.add(f"driver.{name}", Table(driving.time, driving[name]), outputs=[name])
+    brakes = {end: options.parts.get(end, brake(end)) for end in WHEELS}
+    add_vehicle(loop, scenario(), brakes, block, previous("tau_vd"))
     loop.add("draws", redrawn(int(options.settings.get("draws", max(options.seed, 1)))), outputs=["a0"])
-    loop.add(
-        "body",
-        block(body(), "start"),
-        inputs=[previous("tau_vd"), previous("tau_rw"), previous("tau_fw")],
-        outputs=["w_vd", "w_rw", "w_fw", "v", "x"],
-    )
-    loop.add("ecvt", block(ecvt(), "start", "w_vd"), inputs=[previous("torque"), "w_vd"], outputs=["w_en", "tau_vd"])
-    loop.add("engine", block(engine(), "end"), inputs=["thr", "w_en"], outputs=["target"])
+    loop.add("ecvt", block(ecvt(), "start", ["w_vd"]), inputs=[previous("torque"), "w_vd"], outputs=["w_en", "tau_vd"])
     loop.add("motor", motor().block(dt=dt, update="start"), inputs=[previous("command"), "a0"], outputs=["torque"])
     loop.add("noise", Noise(design_of(options.settings).noise, seed=options.seed), outputs=["sensor_noise"])
     loop.add("sensor", Sum("++"), inputs=["torque", "sensor_noise"], outputs=["measured"])
-    loop.add("extrapolator", extrapolator, inputs=["target"], outputs=ahead)
-    loop.add("controller", control, inputs=[*ahead, "measured"], outputs=["command", *extra], every=EVERY)
-    for end, wheel in (("rear", "w_rw"), ("front", "w_fw")):
-        part = options.parts.get(end, brake(end))
-        loop.add(f"{end}_brake", block(part, "end"), inputs=["F_br", wheel], outputs=[f"tau_{wheel[2:]}"])
+    extra = add_control(loop, controller(kind, options.settings), block, ["measured"], "command", EVERY)
     own = ["target", "torque", "measured", "command", "a0", "v", *extra]
     loop.record([*own, *(name for name in options.keep if name not in own)])
     return loop

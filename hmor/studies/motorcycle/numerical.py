@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hmor.studies.motorcycle.ampc import EVERY, RATE, controller
+from hmor.studies.motorcycle.vehicle import add_control, add_vehicle
 from mor import Substructure
-from mor.models.motorcycle import body, engine, scenario, short_ride
-from rt_runtime import LoadedBundle, Loop, Table, previous
+from mor.models.motorcycle import scenario, short_ride
+from rt_runtime import LoadedBundle, Loop
+from rt_runtime._core import Block
 from rt_runtime.checks import one_of
 from rt_runtime.errors import ConfigError
 
 RIDES = {"whole": scenario, "short": short_ride}
-WHEELS = {"rear": "rw", "front": "fw"}
 
 
 def numerical_side(
@@ -28,25 +29,12 @@ def numerical_side(
         raise ConfigError(
             f"rate of [run] must be {RATE:g} Hz, as the controller of the motorcycle is made for, got {loop.rate:g} Hz."
         )
-    dt = 1.0 / loop.rate
-    extrapolator, control = controller("adaptive", {"design": "noisy", "noise": 0.0}, largest_age=0.0)
-    ahead = [f"ahead{i}" for i in range(extrapolator.n_out)]
-    extra = ["iterations", "status", "a1", "a2", "b1", "b2", "trace"]
-    units = dict.fromkeys(("tau_rw", "tau_fw", "target", "wanted", *ahead), "Nm")
-    units |= dict.fromkeys(("w_vd", "w_rw", "w_fw"), "rpm") | {"thr": "", "F_br": "N", "v": "m/s", "x": "m"}
-    for name, unit in (units | dict.fromkeys(extra, "")).items():
-        loop.signal(name, unit=unit)
-    driving = RIDES[one_of(str(settings.get("ride", "whole")), "ride", "[run.settings]", tuple(RIDES))]()
-    for name in ("thr", "F_br"):
-        loop.add(f"driver.{name}", Table(driving.time, driving[name]), outputs=[name])
-    loop.add(
-        "body",
-        body().block(dt=dt, update="start", fresh=["tau_vd"]),
-        inputs=["tau_vd", previous("tau_rw"), previous("tau_fw")],
-        outputs=["w_vd", "w_rw", "w_fw", "v", "x"],
-    )
-    for side, wheel in WHEELS.items():
-        loop.add(f"{side}_brake", parts[side].block(dt=dt), inputs=["F_br", f"w_{wheel}"], outputs=[f"tau_{wheel}"])
-    loop.add("engine", engine().block(dt=dt), inputs=["thr", "w_en"], outputs=["target"])
-    loop.add("extrapolator", extrapolator, inputs=["target"], outputs=ahead)
-    loop.add("controller", control, inputs=[*ahead, "torque", "rig.age"], outputs=["wanted", *extra], every=EVERY)
+    ride = RIDES[one_of(str(settings.get("ride", "whole")), "ride", "[run.settings]", tuple(RIDES))]()
+
+    def block(part: Substructure, update: str, fresh: Sequence[str]) -> Block:
+        return part.block(dt=1.0 / loop.rate, update=update, fresh=fresh)
+
+    add_vehicle(loop, ride, parts, block, "tau_vd", ("tau_vd",))
+    loop.signal("wanted", unit="Nm")
+    control = controller("adaptive", {"design": "noisy", "noise": 0.0}, largest_age=0.0)
+    add_control(loop, control, block, ["torque", "rig.age"], "wanted", EVERY)

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from hmor.studies.base import Options, Run, VirtualTest, ground_motion, tracking_metrics
+from hmor.studies.base import Options, VirtualTest, ground_motion, tracked
 from mor import LogNormal, OdeSystem, ParameterSpace, ode, prediction_model
 from mor.dynamics.structure import LinearStructure
 from mor.models.actuators import electric_drive
 from mor.models.benchmark_frame import benchmark_structure
-from mor.models.mr_damper import PARAMETERS as DAMPER
+from mor.models.mr_damper import SEMI_ACTIVE_PARAMETERS, bang_bang, dahl
 from rt_runtime import Extrapolator, Horizon, Loop, Mpc, Noise, Table, horizon_leads, previous
 from rt_runtime.checks import Array
 
@@ -51,19 +51,16 @@ PUBLISHED = {
 
 def _plant(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
     """States x1..x3, v1..v3, W, piston, piston velocity; inputs a_g, command, force noise."""
-    voltage = p[24] if x[0] * x[3] > 0.0 else p[23]
-    piston = x[8]
-    force = (p[18] + p[19] * voltage) * piston + (p[20] + p[21] * voltage) * x[6]
+    dx[6], force = dahl(x[8], x[6], bang_bang(x[0], x[3], p[5], p[6]), p)
     for i in range(3):
         dx[i] = x[3 + i]
         total = -u[0]
         for j in range(3):
-            total -= p[3 * i + j] * x[j] + p[9 + 3 * i + j] * x[3 + j]
+            total -= p[10 + 3 * i + j] * x[j] + p[19 + 3 * i + j] * x[3 + j]
         dx[3 + i] = total
-    dx[3] -= (force + u[2]) * p[27]
-    dx[6] = p[22] * (piston - abs(piston) * x[6])
-    dx[7] = piston
-    dx[8] = p[25] * (u[1] - x[7]) - p[26] * piston
+    dx[3] -= (force + u[2]) * p[9]
+    dx[7] = x[8]
+    dx[8] = p[7] * (u[1] - x[7]) - p[8] * x[8]
     y[0] = x[0]
     y[1] = x[7]
     y[2] = force
@@ -72,13 +69,13 @@ def _plant(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
 @cache
 def plant() -> OdeSystem:
     """Compile frame, damper and actuator as one system."""
+    own = [parameter.name for parameter in SEMI_ACTIVE_PARAMETERS] + ["stiffness", "damping", "first_inverse_mass"]
     matrices = [f"{name}{i}{j}" for name in "kc" for i in (1, 2, 3) for j in (1, 2, 3)]
-    others = [parameter.name for parameter in DAMPER] + ["v_min", "v_max", "stiffness", "damping", "first_inverse_mass"]
     return ode(
         states=["x1", "x2", "x3", "v1", "v2", "v3", "W", "piston", "piston_velocity"],
         inputs={"ground": "m/s2", "command": "m", "force_noise": "N"},
         outputs={"target": "m", "measured": "m", "force": "N"},
-        parameters={name: 0.0 for name in matrices + others},
+        parameters={name: 0.0 for name in own + matrices},
         name="frame_mr_damper",
     )(_plant)
 
@@ -87,8 +84,8 @@ def plant_parameters(frame: LinearStructure, damper: Mapping[str, float]) -> dic
     """Return the parameters of `plant`: M^-1 K, M^-1 C, the damper's numbers, the drive's."""
     rows = {"k": np.linalg.solve(frame.M, frame.K), "c": np.linalg.solve(frame.M, frame.C)}
     values = {f"{n}{i + 1}{j + 1}": float(rows[n][i, j]) for n in "kc" for i in range(3) for j in range(3)}
-    values |= {parameter.name: damper.get(parameter.name, parameter.value) for parameter in DAMPER}
-    values |= {"v_min": 0.0, "v_max": 2.0, "stiffness": DRIVE[0], "damping": DRIVE[1]}
+    values |= {parameter.name: damper.get(parameter.name, parameter.value) for parameter in SEMI_ACTIVE_PARAMETERS}
+    values |= {"stiffness": DRIVE[0], "damping": DRIVE[1]}
     return values | {"first_inverse_mass": float(1.0 / frame.M[0, 0])}
 
 
@@ -139,16 +136,9 @@ def build(parameters: Mapping[str, float], options: Options) -> tuple[Loop, floa
     return loop, motion.duration
 
 
-def run(parameters: Mapping[str, float], options: Options) -> Run:
-    """Run one virtual test and judge it."""
-    loop, duration = build(parameters, options)
-    record = loop.run(duration)
-    return Run(tracking_metrics(record) | {"peak_force_N": float(np.abs(record["force"]).max())}, record)
-
-
 TEST = VirtualTest(
     name="frame_mr_damper",
-    run=run,
+    run=tracked(build),
     space=SPACE,
     published=PUBLISHED,
     settings=("spacing", "lead", "preview", "move_weight", "rate_limit"),

@@ -11,17 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from math import cos, sin
 from typing import Any
 
-import numpy as np
-
-from hmor.studies.base import Options, Run, VirtualTest, ground_motion, tracking_metrics
+from hmor.studies.base import Options, VirtualTest, ground_motion, tracked
 from mor import LogNormal, OdeSystem, ParameterSpace, ode, prediction_model
 from mor.dynamics.control_design import closed_loop, reference_correction
 from mor.models.actuators import PENDULUM_HYDRAULIC
 from mor.models.cart_pendulum import PARAMETERS as CART
-from mor.models.cart_pendulum import linearised
+from mor.models.cart_pendulum import cart_pendulum_motion, linearised
 from rt_runtime import Extrapolator, Gain, Horizon, Loop, Mpc, Noise, Sum, Table, previous
 from rt_runtime.checks import Array, one_of
 
@@ -52,24 +49,14 @@ PUBLISHED = {
 
 def _plant(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
     """States: oscillator x, v; valve q, q'; cylinder force; cart x, v; pendulum angle, rate."""
-    M, m, L, mu, b, g = p[0], p[1], p[2], p[3], p[4], p[5]
-    s, c = sin(x[7]), cos(x[7])
-    omega, v = x[8], x[6]
-    delta = M + m * s * s
-    pivot = (b / L) * omega
-    net = x[4] - mu * v
-    a = (net + m * L * omega * omega * s + m * g * s * c + pivot * c) / delta
-    alpha = (-net * c - m * L * omega * omega * s * c - (M + m) * g * s - pivot * (1.0 + M / m)) / (L * delta)
-    pull = M * a - net
+    dx[6], dx[8], pull = cart_pendulum_motion(x[4], x[6], x[7], x[8], p)
     dx[0] = x[1]
     dx[1] = -u[0] + (pull + u[2] - p[7] * x[1] - p[8] * x[0]) / p[6]
     dx[2] = x[3]
     dx[3] = p[9] * (p[14] * u[1] - x[5]) - p[12] * x[3] - p[13] * x[2]
-    dx[4] = x[2] - p[11] * x[4] - p[10] * v
-    dx[5] = v
-    dx[6] = a
-    dx[7] = omega
-    dx[8] = alpha
+    dx[4] = x[2] - p[11] * x[4] - p[10] * x[6]
+    dx[5] = x[6]
+    dx[7] = x[8]
     y[0] = x[0]
     y[1] = x[5]
     y[2] = pull
@@ -141,16 +128,9 @@ def build(parameters: Mapping[str, float], options: Options) -> tuple[Loop, floa
     return loop, motion.duration
 
 
-def run(parameters: Mapping[str, float], options: Options) -> Run:
-    """Run one virtual test and judge it."""
-    loop, duration = build(parameters, options)
-    record = loop.run(duration)
-    return Run(tracking_metrics(record) | {"peak_force_N": float(np.abs(record["force"]).max())}, record)
-
-
 TEST = VirtualTest(
     name="pendulum",
-    run=run,
+    run=tracked(build),
     space=SPACE,
     published=PUBLISHED,
     settings=("design", "spacing", "lead", "frequency"),

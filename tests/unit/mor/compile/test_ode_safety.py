@@ -120,6 +120,24 @@ def asks_a_helper(t, x, u, p, dx, y):
     dx[1] = y[0] = 0.0
 
 
+def plain_element(values, i):
+    return values[i]
+
+
+def plain_helper(values, i):
+    return 2.0 * plain_element(values, i)
+
+
+def asks_a_plain_helper(t, x, u, p, dx, y):
+    dx[0] = plain_helper(x, 7)
+    dx[1] = y[0] = 0.0
+
+
+def asks_plainly(t, x, u, p, dx, y):
+    dx[0] = plain_helper(x, 1)
+    dx[1] = y[0] = np.cos(u[0])
+
+
 def forgets(t, x, u, p, dx, y):
     dx[0] = x[1]
     y[0] = x[0]
@@ -152,6 +170,7 @@ REFUSED = [
     ),
     (looks_up, r"must stay inside its arrays .*out of bounds at t = .*clamp it"),
     (asks_a_helper, r"must stay inside its arrays .*out of bounds at t = 0 s"),
+    (asks_a_plain_helper, r"must stay inside its arrays .*out of bounds at t = 0 s"),
     (forgets, r"Derivative 'v' of ode 'forgets' \(dx\[1\]\) must be written at every call, but it is not at t = 0 s"),
     (forgets_in_a_branch, r"Output 'x' of ode 'forgets_in_a_branch' \(y\[0\]\) must be written at every call"),
     (adds_to_what_stood_there, r"Derivative 'v' .* must not depend on what stood in dx before the call"),
@@ -162,6 +181,11 @@ REFUSED = [
 def test_refused_before_the_first_tick(function, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         system(function)
+
+
+def test_plain_functions_are_compiled_with_the_one_that_calls_them() -> None:
+    dx, y = system(asks_plainly).evaluate(0.0, [1.0, 3.0], [0.5])
+    assert dx.tolist() == [6.0, np.cos(0.5)] and y[0] == np.cos(0.5)
 
 
 def test_a_static_map_is_kept_inside_too() -> None:

@@ -47,6 +47,16 @@ def test_energy_error_agrees_with_numpy() -> None:
     assert np.allclose(got, energy_error(h["x"], h["p"], h["f"], h["x_m"], (m, c, k), 1.0, DT), rtol=1e-9, atol=1e-12)
 
 
+def test_the_warning_is_zero_with_a_dashpot_and_the_ratio_of_works_when_pushed() -> None:
+    t = np.linspace(0, 1, 2001)
+    x, v = np.sin(6 * t), 6 * np.cos(6 * t)
+    dissipated = 2.0 * np.trapezoid(v**2, t)
+    for force, wanted in ((3.0 * v, 0.0), (-3.0 * v, 1.5 * dissipated / (dissipated + 1.0))):
+        block = StabilityWarning([[2.0]], [[1.0]], margin=1.0)
+        sw = [block.step(0.0, np.array(row))[0] for row in zip(x, v, force, strict=True)]
+        assert sw[-1] == pytest.approx(wanted, rel=1e-3) and (wanted or max(sw) == 0.0)
+
+
 def test_a_delayed_spring_feeds_energy_and_a_damper_takes_it() -> None:
     t = np.arange(8192) * DT
     x, v = np.sin(20.0 * t), 20.0 * np.cos(20.0 * t)
