@@ -1,4 +1,7 @@
-"""Tracking control: the quadratic programme beside daqp, a tick of MPC and of adaptive MPC, and 200 virtual tests."""
+"""Tracking control: the quadratic programme beside daqp, a tick of MPC and of adaptive MPC, and 200 virtual tests.
+
+The worst tick is measured by bench_worst_case.py.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,6 @@ from mor.dynamics.transfer import TransferFunction
 from mor.models.actuators import electric_drive
 from rt_runtime import AdaptiveMpc, Horizon, Identification, Loop, Mpc, StateSpace, Table, previous
 from rt_runtime._core import MoveQp
-from rt_runtime.engine.worst_case import adversarial_inputs
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.reference.control import NumpyAdaptiveMpc, predictions, running_sum
@@ -85,24 +87,6 @@ def cold_solve(qp: MoveQp, f: np.ndarray, upper: np.ndarray) -> tuple[float, int
         _, _, iterations = qp.solve(f, -upper, upper)
         times.append(time.perf_counter() - begin)
     return 1e6 * min(times), iterations
-
-
-def adversarial(ticks: int) -> dict[str, object]:
-    """Slowest tick of an MPC with limits whose targets switch every constraint, and its enforced bound."""
-    horizon = Horizon(10, WEIGHT, 0.002, bounds=(-0.25, 0.25), rate_limit=0.1, rate_unit="per second", preview=True)
-    mpc = Mpc(prediction_model(electric_drive(), 1 / 1024), horizon)
-    rng, worst, done = np.random.default_rng(0), 0.0, 0
-    while done < ticks:
-        part = min(ticks - done, 200_000)
-        worst = max(worst, mpc.time_steps(adversarial_inputs(part, mpc.n_in, rng), 3)[0])
-        done += part
-    flops, bound = mpc.work
-    return {
-        "mpc_adversarial_ticks": ticks,
-        "mpc_adversarial_worst_us": 1e-3 * worst,
-        "mpc_counted_operations": flops,
-        "mpc_iteration_bound": bound,
-    }
 
 
 def best(solve: Callable[[np.ndarray], object], linear: np.ndarray, repeats: int) -> float:
@@ -209,5 +193,4 @@ def run(quick: bool) -> dict[str, object]:
     """Measure all of it; the counted allocations are checked by tests/cpp/control.cpp."""
     repeats = 3 if quick else 15
     results = quadratic_programme(1, repeats) | quadratic_programme(6, max(2, repeats // 3))
-    results |= adversarial(100_000 if quick else 10_000_000)
     return results | controllers(quick) | virtual_tests(20 if quick else 200)

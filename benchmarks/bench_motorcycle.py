@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from mor.models.motorcycle import body, brake, ecvt, engine, hybrid, scenario
-from mor.models.motorcycle.hydraulic_brake import SUBSTEPS
+from mor.models.motorcycle.hydraulic_brake import SUBSTEPS, friction_of_speed
 from mor.substructures import OdeSubstructure
 from rt_runtime import Loop, Table
 from rt_runtime.checks import Array
@@ -32,6 +32,7 @@ def numba_motorcycle() -> Callable[[int], Array]:  # noqa: C901  (one function i
     f_body, f_ecvt, f_engine, f_brake, _ = (part.system.compiled for part in parts)
     values = tuple(part.system.numbers([p.value for p in part.parameters]) for part in parts)
     starts = tuple(part.initial() for part in parts)
+    held = njit(friction_of_speed, error_model="numpy")
     times, thr_table, force_table = scenario().time, scenario()["thr"].copy(), scenario()["F_br"].copy()
 
     @njit(error_model="numpy")
@@ -87,7 +88,8 @@ def numba_motorcycle() -> Callable[[int], Array]:  # noqa: C901  (one function i
     @njit(error_model="numpy")
     def run(ticks, p0, p1, p2, p3, p4, s0, s1, s2, s3, s4):  # type: ignore[no-untyped-def]
         x0, x1, x2, x3, x4 = s0.copy(), s1.copy(), s2.copy(), s3.copy(), s4.copy()
-        u0, u1, u2, u3, u4 = np.zeros(3), np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2)
+        u0, u1, u2, u3, u4 = np.zeros(3), np.zeros(2), np.zeros(2), np.zeros(5), np.zeros(5)
+        h3, h4 = u3[2:], u4[2:]  # what depends on the wheel speed alone
         y0, y1, y2, y3, y4 = np.zeros(5), np.zeros(2), np.zeros(1), np.zeros(1), np.zeros(1)
         k, total, trial, scratch = np.zeros(14), np.zeros(14), np.zeros(14), np.zeros(5)
         before0, before1, before2 = np.zeros(14), np.zeros(2), np.zeros(2)
@@ -110,6 +112,8 @@ def numba_motorcycle() -> Callable[[int], Array]:  # noqa: C901  (one function i
             ab2(f_engine, t, x2, u2, p2, k, before2, trial, y2, scratch, tick > 0)
             u3[0], u3[1] = force, y0[1]
             u4[0], u4[1] = force, y0[2]
+            held(u3, p3, h3)
+            held(u4, p4, h4)
             h = DT / SUBSTEPS
             rk4(f_brake, t, x3, u3, p3, h, k, total, trial, y3, scratch)
             rk4(f_brake, t, x4, u4, p4, h, k, total, trial, y4, scratch)

@@ -6,6 +6,7 @@ from mor.campaign import Store as Store
 from mor.campaign import run_design as run_design
 from mor.campaign.model import Evaluable as Evaluable
 from mor.campaign.model import FunctionModel as FunctionModel
+from mor.compile.held import Held as Held
 from mor.compile.ode import OdeSystem as OdeSystem
 from mor.compile.ode import ode as ode
 from mor.data.dataset import Dataset as Dataset

@@ -43,9 +43,13 @@ class Block:
         The most that a step can cost: floating-point operations (nan: not counted) and iterations (0: none).
         """
 
-    def time_steps(self, inputs: NDArray[numpy.float64], repeats: int) -> tuple[float, float]:
+    @property
+    def iterations_at(self) -> int:
+        """The output that says how many iterations a step took, -1 without one."""
+
+    def time_steps(self, inputs: NDArray[numpy.float64], repeats: int) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]:
         """
-        Slowest and mean step in ns over rows of inputs; the least of `repeats` times counts for each row.
+        Step over rows of inputs, `repeats` times: for each row the least time in ns, time and CPU time of the last repeat, and the outputs.
         """
 
     def reset(self) -> None:
@@ -163,19 +167,19 @@ class StateSpace(Block):
     def state(self) -> NDArray[numpy.float64]: ...
 
 class Ode(Block):
-    def __init__(self, address: int, outputs: int, n_in: int, n_out: int, initial: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], parameters: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], period: float, substeps: int, hold: Hold, update: Update) -> None: ...
+    def __init__(self, address: int, outputs: int, held: int, n_held: int, n_in: int, n_out: int, initial: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], parameters: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], period: float, substeps: int, hold: Hold, update: Update) -> None: ...
 
     @property
     def state(self) -> NDArray[numpy.float64]: ...
 
 class AdamsBashforth(Block):
-    def __init__(self, address: int, outputs: int, n_in: int, n_out: int, initial: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], parameters: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], period: float, substeps: int, hold: Hold, update: Update, fresh: Sequence[int]) -> None: ...
+    def __init__(self, address: int, outputs: int, held: int, n_held: int, n_in: int, n_out: int, initial: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], parameters: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], period: float, substeps: int, hold: Hold, update: Update, fresh: Sequence[int]) -> None: ...
 
     @property
     def state(self) -> NDArray[numpy.float64]: ...
 
 class Rosenbrock(Block):
-    def __init__(self, address: int, outputs: int, jacobian: int, n_in: int, n_out: int, initial: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], parameters: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scales: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], period: float, substeps: int, hold: Hold, update: Update) -> None: ...
+    def __init__(self, address: int, outputs: int, held: int, n_held: int, jacobian: int, n_in: int, n_out: int, initial: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], parameters: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scales: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], period: float, substeps: int, hold: Hold, update: Update) -> None: ...
 
     @property
     def state(self) -> NDArray[numpy.float64]: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from mor.compile.cfunc import Rhs, compile_rhs
 from mor.compile.dry_run import dry_run
+from mor.compile.held import Held
 from mor.data.ports import Parameter, Port, as_ports, check_name
 from rt_runtime import Ode
 from rt_runtime.checks import Array, finite_array
@@ -36,6 +38,8 @@ class OdeSystem:
         Compiled function of the outputs alone, which has `outputs_address`.
     derived
         What is computed once from the parameters, if anything.
+    held, held_pointer
+        What is computed from the inputs while they are held, if anything, and its compiled function.
     """
 
     name: str
@@ -49,11 +53,13 @@ class OdeSystem:
     pointer: Any = field(repr=False)
     outputs_pointer: Any = field(repr=False)
     derived: Derived | None = field(default=None, repr=False)
+    held: Held | None = field(default=None, repr=False)
+    held_pointer: Any = field(default=None, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel as Python text and compile again on arrival: another machine has other addresses."""
         ports = (self.states, self.inputs, self.outputs, self.parameters)
-        return _arrive, (self.name, *ports, self.initial, self.function, self.derived)
+        return _arrive, (self.name, *ports, self.initial, self.function, self.derived, self.held)
 
     @property
     def address(self) -> int:
@@ -64,6 +70,29 @@ class OdeSystem:
     def outputs_address(self) -> int:
         """Where the C function of the outputs alone is; valid as long as this object lives."""
         return int(self.outputs_pointer.address)
+
+    def held_arguments(self) -> dict[str, int]:
+        """Return what an integrator of the runtime takes as `held` and `n_held`."""
+        if self.held is None:
+            return {}
+        return {"held": int(self.held_pointer.address), "n_held": len(self.held.names)}
+
+    @property
+    def owners(self) -> tuple[Any, ...]:
+        """What the addresses live in."""
+        return self.pointer, self.outputs_pointer, self.held_pointer
+
+    def read(self, u: Array, p: Array) -> Array:
+        """Return what the function reads as u: the inputs and what is held behind them; p as of `numbers`."""
+        if self.held is None:
+            return u
+        given = np.ascontiguousarray(np.concatenate([u, np.full(len(self.held.names), np.nan)]))
+        p = np.ascontiguousarray(p)
+        pointer = ctypes.POINTER(ctypes.c_double)
+        made = given[len(u) :]
+        u_, p_, h_ = (a.ctypes.data_as(pointer) for a in (given, p, made))
+        self.held_pointer.ctypes(0.0, None, u_, p_, None, h_)
+        return given
 
     def numbers(self, values: Sequence[float] | Array) -> Array:
         """Return what the function reads as p: the values of all parameters and what is derived from them."""
@@ -100,11 +129,12 @@ class OdeSystem:
             initial=finite_array(start, "initial", f"ode '{self.name}'", (len(self.states),)),
             parameters=self.numbers(self.parameter_values(parameters)),
             outputs=self.outputs_address,
+            **self.held_arguments(),
             dt=dt,
             substeps=substeps,
             hold=hold,
             update=update,
-            owner=(self.pointer, self.outputs_pointer),
+            owner=self.owners,
         )
 
     def evaluate(
@@ -115,7 +145,8 @@ class OdeSystem:
         state = finite_array(x, "x", of, (len(self.states),))
         inputs = finite_array(u, "u", of, (len(self.inputs),))
         dx, y = np.zeros(len(self.states)), np.zeros(len(self.outputs))
-        self.compiled(t, state, inputs, self.numbers(self.parameter_values(parameters)), dx, y)
+        p = self.numbers(self.parameter_values(parameters))
+        self.compiled(t, state, self.read(inputs, p), p, dx, y)
         return dx, y
 
 
@@ -127,6 +158,7 @@ def ode(
     parameters: Mapping[str, Any] | Sequence[Parameter] = (),
     initial: Mapping[str, float] | None = None,
     derived: Derived | None = None,
+    held: Held | None = None,
     name: str | None = None,
 ) -> Callable[[Rhs], OdeSystem]:
     """Compile `f(t, x, u, p, dx, y)` to a function that the C++ loop calls without entering the interpreter.
@@ -144,6 +176,9 @@ def ode(
         {state: value} of the states that do not start at zero.
     derived
         Makes constants {name: number} of {parameter: value} once before a run; they stand behind the parameters in p.
+    held
+        What depends on inputs and parameters alone and is computed once while the inputs are held, see `Held`; it
+        stands behind the inputs in u.
     name
         Default: that of the function.
 
@@ -176,15 +211,18 @@ def ode(
         numbers = as_parameters(parameters, of)
         start = _initial(initial or {}, state_ports, of)
         names = parameter_names(numbers, derived)
-        named = (_names(state_ports), _names(input_ports), names, _names(output_ports))
+        read = (*input_ports, *(held.ports(input_ports, of) if held else ()))
+        named = (_names(state_ports), _names(read), names, _names(output_ports))
         made = compile_rhs(function, of, named)
 
         def p_of(values: Sequence[float]) -> Array:
             return _numbers(numbers, values, derived, of)
 
-        dry_run(made.checked, of, (state_ports, input_ports, output_ports), start, numbers, p_of, made.computed_at)
+        dry_run(made.checked, of, (state_ports, read, output_ports), start, numbers, p_of, made.computed_at)
+        behind = held.compiled(of, input_ports, numbers, names, p_of) if held else None
+        ports = (state_ports, input_ports, output_ports, numbers)
         compiled = (made.function, made.pointer, made.outputs_pointer)
-        return OdeSystem(label, state_ports, input_ports, output_ports, numbers, start, function, *compiled, derived)
+        return OdeSystem(label, *ports, start, function, *compiled, derived, held, behind)
 
     return compile_it
 
@@ -198,11 +236,13 @@ def _arrive(
     initial: Array,
     function: Rhs,
     derived: Derived | None,
+    held: Held | None,
 ) -> OdeSystem:
     start = {state.name: float(value) for state, value in zip(states, initial, strict=True)}
     make = ode(
-        states=states, inputs=inputs, outputs=outputs, parameters=parameters, initial=start, derived=derived, name=name
-    )
+        states=states, inputs=inputs, outputs=outputs, parameters=parameters, initial=start, derived=derived, held=held,
+        name=name,
+    )  # fmt: skip
     return make(function)
 
 

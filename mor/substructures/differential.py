@@ -89,7 +89,7 @@ class OdeSubstructure(Substructure):
         self._check_direct()
         self._slope = None
         if jacobian is not None:
-            read = tuple(port.name for port in system.inputs)
+            read = (*(port.name for port in system.inputs), *(system.held.names if system.held else ()))
             p_names = parameter_names(system.parameters, system.derived)
             self._slope = compile_jacobian(jacobian, self.of, (tuple(names), read, p_names))
             self._check_jacobian(self._slope)
@@ -226,11 +226,12 @@ class OdeSubstructure(Substructure):
             "initial": self.initial(values),
             "parameters": self._numbers(values.values()),
             "outputs": system.outputs_address,
+            **system.held_arguments(),
             "dt": dt,
             "substeps": self.substeps,
             "hold": reading.hold,
             "update": reading.update,
-            "owner": (system.pointer, system.outputs_pointer, slope),
+            "owner": (*system.owners, slope),
         } | dict(other)
         if self.method == "rosenbrock":
             given = 0 if slope is None else int(slope.address)
@@ -256,7 +257,8 @@ class OdeSubstructure(Substructure):
     def _evaluate(self, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
         """Call the C function at t = 0 with the parameters p; return (dx/dt, y)."""
         dx, y = np.zeros(len(x)), np.zeros(len(self.outputs))
-        arrays = [np.ascontiguousarray(a) for a in (x, u, self._numbers(p))] + [dx, y]
+        numbers = self._numbers(p)
+        arrays = [np.ascontiguousarray(a) for a in (x, self.system.read(u, numbers), numbers)] + [dx, y]
         pointer = ctypes.POINTER(ctypes.c_double)
         self.system.pointer.ctypes(0.0, *[a.ctypes.data_as(pointer) for a in arrays])
         return dx, y
@@ -282,7 +284,7 @@ class OdeSubstructure(Substructure):
         pointer = ctypes.POINTER(ctypes.c_double)
         for x, u in ((self.initial(), np.zeros(len(self.inputs))), *self.points):
             given = np.zeros((len(x), len(x)))
-            arrays = [np.ascontiguousarray(a) for a in (x, u, values)] + [given]
+            arrays = [np.ascontiguousarray(a) for a in (x, self.system.read(u, values), values)] + [given]
             compiled.ctypes(0.0, *[a.ctypes.data_as(pointer) for a in arrays])
             numeric = self.jacobian(x, u)
             error = np.abs(given - numeric) * size / size[:, None]
@@ -296,8 +298,9 @@ class OdeSubstructure(Substructure):
                 )
 
     def _description(self) -> dict[str, Any]:
-        function, derived = self.system.function, self.system.derived
-        source = code_hash(function) if derived is None else code_hash(function, derived)
+        held = self.system.held.function if self.system.held else None
+        sources = (self.system.function, self.system.derived, held)
+        source = code_hash(*(each for each in sources if each is not None))
         method = {"method": self.method, "substeps": self.substeps}
         return {"source": source, "initial": self.initial().tolist()} | method
 

@@ -24,6 +24,8 @@ class Common(TypedDict, total=False):
     dt: Required[float]
     parameters: ArrayLike
     outputs: int
+    held: int
+    n_held: int
     substeps: int
     hold: str
     update: str
@@ -39,6 +41,8 @@ def _checked(
     dt: float,
     parameters: ArrayLike = (),
     outputs: int = 0,
+    held: int = 0,
+    n_held: int = 0,
     substeps: int = 1,
     hold: str = "zoh",
     update: str = "end",
@@ -51,6 +55,8 @@ def _checked(
     return {
         "address": whole(address, "address", of, 1),
         "outputs": whole(outputs, "outputs", of, 0),
+        "held": whole(held, "held", of, 0),
+        "n_held": whole(n_held, "n_held", of, 0),
         "n_in": whole(n_in, "n_in", of, 0),
         "n_out": whole(n_out, "n_out", of, 0),
         "initial": finite_array(initial, "initial", of, (None,)),
@@ -68,7 +74,9 @@ class Ode(_core.Ode):
     `address` points to `void f(double t, const double *x, const double *u, const double *p, double *dx, double *y)`,
     which must not allocate, lock or throw (mor.compile.ode compiles such a function from Python). `outputs` points to
     `void g(double t, const double *x, const double *u, const double *p, double *y)`, which writes the same y alone, for
-    `update="start"`, where only y is wanted after the step; 0 when there is none. `hold`: "zoh" or, with
+    `update="start"`, where only y is wanted after the step; 0 when there is none. `held` points to a function like f
+    that writes `n_held` numbers y of u and p alone; f and g read them behind the inputs, and they are computed once
+    while an input is held instead of at every evaluation; 0 when there is none. `hold`: "zoh" or, with
     `update="start"`, "foh" (the input runs linearly from last tick's value to this tick's). `owner` is kept as long as
     the block: the object whose life the addresses depend on.
 
@@ -116,8 +124,8 @@ class AdamsBashforth(_core.AdamsBashforth):
 class Rosenbrock(_core.Rosenbrock):
     """Stiff ordinary differential equation by the linearly implicit ROS2 with sub-steps: second order, L-stable.
 
-    `address`, `outputs`, `hold`, `update` and `owner` as those of Ode. `jacobian` points to `void j(double t, const
-    double *x, const double *u, const double *p, double *jacobian)`, which writes df_i/dx_j to jacobian[i n + j];
+    `address`, `outputs`, `held`, `hold`, `update` and `owner` as those of Ode. `jacobian` points to `void j(double t,
+    const double *x, const double *u, const double *p, double *jacobian)`, which writes df_i/dx_j to jacobian[i n + j];
     without it (0) finite differences are taken with steps in proportion to `scales`, a typical size of each state.
 
     Parameters

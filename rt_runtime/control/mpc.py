@@ -209,8 +209,8 @@ class Mpc(_core.Mpc):
     """Model predictive tracking controller with a constant-gain estimator.
 
     Inputs: reference (p numbers, or P times p step by step with preview), measured (p). Outputs: command (m), number
-    of iterations and status of the quadratic programme (0 optimal, 1 iteration cap: a feasible move near the optimum,
-    2 infeasible: the command is held). Add it to a loop with `every` such that every / rate = model.dt.
+    of iterations and status of the quadratic programme (0 optimal, 1 iteration cap or rounding: a feasible move near
+    the optimum, 2 infeasible: the command is held). Add it to a loop with `every` such that every / rate = model.dt.
 
     Parameters
     ----------

@@ -59,8 +59,8 @@ class TrackingMpc(_core.TrackingMpc):
     """Model predictive tracking controller with its preview inside, for one channel or several.
 
     Inputs: target[p], measured[p], and the numerical state x[n] with `FromState`. Outputs: command[m], iterations and
-    status of the quadratic programme (0 optimal, 1 iteration cap, 2 infeasible; the last two hold the command). Add it
-    to a loop with `every` such that every / rate = model.dt.
+    status of the quadratic programme (0 optimal, 1 iteration cap or rounding: a feasible move near the optimum, 2
+    infeasible: the command is held). Add it to a loop with `every` such that every / rate = model.dt.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,14 +11,61 @@ import numpy as np
 from rt_runtime import _core
 from rt_runtime.checks import Array, whole
 from rt_runtime.engine.loop import Loop
+from rt_runtime.engine.step_times import StepTimes
 
 SIZES = (-4.0, 4.0)
 """Powers of ten between which adversarial inputs are drawn."""
 
+PART = 10_000
+"""Ticks that are drawn at a time; a block starts from rest before each part."""
+
+PERCENTILES = (50.0, 99.0, 99.99)
+
+
+@dataclass
+class Adversary:
+    """Adversarial steps of one block, counted part by part; parts may be added in several sessions.
+
+    Parameters
+    ----------
+    least, once, cpu
+        Least time of the repeats of each step, which leaves out what others do to this host; time and CPU time of its
+        last repeat alone, with all that happened to it.
+    iterations
+        Most iterations that a step took, where the block says so.
+    fallbacks
+        Steps at which a controller reached its bound on iterations or found no feasible move, and made its fallback.
+    ticks
+        Steps done.
+    """
+
+    least: StepTimes = field(default_factory=StepTimes)
+    once: StepTimes = field(default_factory=StepTimes)
+    cpu: StepTimes = field(default_factory=StepTimes)
+    iterations: int = 0
+    fallbacks: int = 0
+    ticks: int = 0
+
+    def attack(self, block: _core.Block, ticks: int, *, seed: int, repeats: int = 3) -> None:
+        """Step the block over `ticks` more adversarial inputs, the next of the sequence that `seed` begins."""
+        end = self.ticks + ticks
+        at = block.iterations_at
+        while self.ticks < end:
+            n = min(PART, end - self.ticks)
+            rng = np.random.default_rng([seed, self.ticks])
+            least, once, cpu, outputs = block.time_steps(adversarial_inputs(n, block.n_in, rng), repeats)
+            self.least.add(least)
+            self.once.add(once)
+            self.cpu.add(cpu)
+            if at >= 0:
+                self.iterations = max(self.iterations, int(outputs[:, at].max()))
+                self.fallbacks += int((outputs[:, at + 1] != 0.0).sum())  # its status, behind the iterations
+            self.ticks += n
+
 
 @dataclass(frozen=True)
 class BlockWorstCase:
-    """One block.
+    """One block; times in us are None for a block that talks to the outside or enters the interpreter.
 
     Parameters
     ----------
@@ -28,15 +75,46 @@ class BlockWorstCase:
         Most floating-point operations of a step; None when they are not counted.
     iterations
         Most iterations of a step, enforced; 0 when it has none.
+    iterations_seen
+        Most iterations that a measured step took; None for a block that does not say.
+    fallbacks
+        Measured steps at which a controller made its fallback move.
     worst_us, mean_us
-        Slowest and mean measured step in us; None for a block that talks to the outside or enters the interpreter.
+        Slowest and mean step, the least of the repeats of each.
+    percentiles_us
+        {percent: us} of the same.
+    once_us, cpu_us
+        Slowest step of a single repeat by the clock and by the CPU time of its thread, host included.
     """
 
     name: str
     flops: float | None
     iterations: int
-    worst_us: float | None
-    mean_us: float | None
+    iterations_seen: int | None = None
+    fallbacks: int = 0
+    worst_us: float | None = None
+    mean_us: float | None = None
+    percentiles_us: dict[str, float] = field(default_factory=dict)
+    once_us: float | None = None
+    cpu_us: float | None = None
+
+    @classmethod
+    def of(cls, name: str, block: _core.Block, seen: Adversary | None) -> BlockWorstCase:
+        """Put together what is counted and what was measured, if anything."""
+        flops, iterations = block.work
+        counted = (name, None if math.isnan(flops) else flops, iterations)
+        if seen is None:
+            return cls(*counted)
+        return cls(
+            *counted,
+            seen.iterations if block.iterations_at >= 0 else None,
+            seen.fallbacks,
+            1e-3 * seen.least.most,
+            1e-3 * seen.least.mean,
+            {f"{p:g}": 1e-3 * seen.least.percentile(p) for p in PERCENTILES},
+            1e-3 * seen.once.most,
+            1e-3 * seen.cpu.most,
+        )
 
 
 @dataclass(frozen=True)
@@ -94,15 +172,11 @@ def worst_case(loop: Loop, *, ticks: int = 2000, repeats: int = 3, seed: int = 0
         Of the inputs.
     """
     ticks, repeats = whole(ticks, "ticks", "worst_case", 1), whole(repeats, "repeats", "worst_case", 1)
-    rng = np.random.default_rng(seed)
-    found = [_of_block(name, block, ticks, repeats, rng) for name, block in loop.blocks.items()]
+    found = []
+    for place, (name, block) in enumerate(loop.blocks.items()):
+        seen = None
+        if block.real_time and not block.external:
+            seen = Adversary()
+            seen.attack(block, ticks, seed=1000 * seed + place, repeats=repeats)
+        found.append(BlockWorstCase.of(name, block, seen))
     return WorstCase(1e6 / loop.rate, ticks, tuple(found))
-
-
-def _of_block(name: str, block: _core.Block, ticks: int, repeats: int, rng: np.random.Generator) -> BlockWorstCase:
-    flops, iterations = block.work
-    worst = mean = None
-    if block.real_time and not block.external:
-        worst_ns, mean_ns = block.time_steps(adversarial_inputs(ticks, block.n_in, rng), repeats)
-        worst, mean = 1e-3 * worst_ns, 1e-3 * mean_ns
-    return BlockWorstCase(name, None if math.isnan(flops) else flops, iterations, worst, mean)

@@ -1,4 +1,4 @@
-// Explicit integrators: AB2 by its recursion, how often the right-hand side is called, outputs alone, fresh inputs.
+// Explicit integrators: AB2 by its recursion, how often the right-hand side is called, outputs alone, fresh inputs, held numbers.
 
 #include "integrators/adams_bashforth.hpp"
 #include "integrators/ode.hpp"
@@ -8,7 +8,7 @@ using namespace hmor;
 
 namespace {
 
-int evaluations = 0, outputs_alone = 0;
+int evaluations = 0, outputs_alone = 0, asked = 0;
 
 /// dx/dt = u0 - p x + u1, y = x + u1.
 void decay(double, const double* x, const double* u, const double* p, double* dx, double* y) {
@@ -20,6 +20,43 @@ void decay(double, const double* x, const double* u, const double* p, double* dx
 void decay_outputs(double, const double* x, const double* u, const double*, double* y) {
   ++outputs_alone;
   y[0] = x[0] + u[1];
+}
+
+/// dx/dt = h - p x + u1, y = x + h with h = u0^2, which is held behind the inputs.
+void square_decay(double, const double* x, const double* u, const double* p, double* dx, double* y) {
+  dx[0] = u[2] - p[0] * x[0] + u[1];
+  y[0] = x[0] + u[2];
+}
+
+void square_outputs(double, const double* x, const double* u, const double*, double* y) { y[0] = x[0] + u[2]; }
+
+void square(double, const double*, const double* u, const double*, double*, double* h) {
+  ++asked;
+  h[0] = u[0] * u[0];
+}
+
+/// The same without anything held.
+void whole_decay(double, const double* x, const double* u, const double* p, double* dx, double* y) {
+  dx[0] = u[0] * u[0] - p[0] * x[0] + u[1];
+  y[0] = x[0] + u[0] * u[0];
+}
+
+/// Both over a moving input: the same bits; returns how often `square` was called.
+template <class Method, class... Arguments>
+int compare_held(Hold hold, Update update, int substeps, Arguments... arguments) {
+  const double h = 0.1;
+  Method held({square_decay, square_outputs, square, 1}, 2, 1, {1.0}, {2.0}, h, substeps, hold, update, arguments...);
+  Method whole(whole_decay, 2, 1, {1.0}, {2.0}, h, substeps, hold, update, arguments...);
+  asked = 0;
+  for (int k = 0; k < 10; ++k) {
+    const double in[2] = {0.3 * k - 1.0, 1.0 / (k + 1)};
+    double a = 0.0, b = 1.0;
+    held.step(k * h, in, &a);
+    whole.step(k * h, in, &b);
+    CHECK(a == b);
+    CHECK(held.state()[0] == whole.state()[0]);
+  }
+  return asked;
 }
 
 }  // namespace
@@ -75,5 +112,12 @@ int main() {
       CHECK(y == other);
     }
     CHECK(evaluations == 9 * 4 + 9 * 4 + 10 && outputs_alone == 10);
+  }
+  {  // what depends on held inputs alone is asked for once a tick, and at every new value of an input that moves
+    CHECK(compare_held<Ode>(Hold::zero, Update::end, 3) == 10);
+    CHECK(compare_held<Ode>(Hold::zero, Update::start, 3) == 10);
+    CHECK(compare_held<Ode>(Hold::first, Update::start, 2) > 10);
+    CHECK(compare_held<AdamsBashforth>(Hold::zero, Update::end, 1) == 10);
+    CHECK(compare_held<AdamsBashforth>(Hold::zero, Update::start, 1, std::vector<int>{0}) == 20);
   }
 }

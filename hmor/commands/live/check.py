@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from rt_runtime import Loop
 
 FMU_STEPS = 10_000
+TICKS = 2000
+"""Adversarial ticks of each block of a study."""
 
 
-def check(path: str | None, seconds: float) -> dict[str, Any]:
+def check(path: str | None, seconds: float, ticks: int = TICKS) -> dict[str, Any]:
     """Check the study (all problems at once) and measure the host; return what `--json` prints."""
     from rt_runtime.engine.host_check import RATES, check_host
 
@@ -37,7 +39,7 @@ def check(path: str | None, seconds: float) -> dict[str, Any]:
                 result |= {"signals": len(prepared.loop.signals), "blocks": len(prepared.loop.blocks)}
                 result |= {"rules": prepared.rules(), "unwatched": unwatched(prepared.loop)}
                 result |= _fmu_steps(prepared.loop)
-                result["worst_case"] = worst_case(prepared.loop).as_dict()
+                result["worst_case"] = worst_case(prepared.loop, ticks=ticks).as_dict()
             result["rate_hz"] = study.run.rate
             rates.add(study.run.rate)
             pacing = study.run.pacing
@@ -74,12 +76,19 @@ def _print_worst_case(console: Console, found: dict[str, Any]) -> None:
     from rich.table import Table
 
     title = f"worst tick of {found['ticks']} adversarial ones"
-    table = Table("block", "operations", "iterations", "worst us", "mean us", title=title, title_justify="left")
+    columns = ("block", "operations", "iterations", "seen", "worst us", "mean us", "once us", "CPU us")
+    table = Table(*columns, title=title, title_justify="left")
     for block in found["blocks"]:
         flops = "-" if block["flops"] is None else f"{block['flops']:.0f}"
-        times = ["-" if block[key] is None else f"{block[key]:.2f}" for key in ("worst_us", "mean_us")]
-        table.add_row(block["name"], flops, str(block["iterations"] or "-"), *times)
+        seen = "-" if block["iterations_seen"] is None else str(block["iterations_seen"])
+        keys = ("worst_us", "mean_us", "once_us", "cpu_us")
+        times = ["-" if block[key] is None else f"{block[key]:.2f}" for key in keys]
+        table.add_row(block["name"], flops, str(block["iterations"] or "-"), seen, *times)
     console.print(table)
+    console.print(
+        "operations and iterations: the most a step can take, seen: iterations of these ticks; worst, mean: the least "
+        "of three repeats of a tick; once, CPU: slowest single repeat by the clock and by CPU time, host included."
+    )
     part = f"{100 * found['part_of_period']:.2g} % of the period of {found['period_us']:.6g} us"
     console.print(f"All worst steps in one tick: {found['worst_us']:.1f} us, {part}.")
 
@@ -100,6 +109,9 @@ def register(app: typer.Typer) -> None:
         seconds: Annotated[
             float, typer.Option(min=0.1, max=600.0, metavar="SECONDS", help="How long to measure, in s.")
         ] = 3.0,
+        ticks: Annotated[
+            int, typer.Option(min=1, metavar="N", help="Adversarial ticks of each block of the study.")
+        ] = TICKS,
         as_json: JsonOption = False,
     ) -> None:
         """Say which rates this machine holds; check a study.
@@ -112,7 +124,7 @@ def register(app: typer.Typer) -> None:
             hmor check
             hmor check test.toml --seconds 30
         """
-        result = check(study, seconds)
+        result = check(study, seconds, ticks)
         if as_json:
             print(json.dumps(result, indent=2))
             return

@@ -115,6 +115,7 @@ def _observed(side: str) -> OdeSubstructure:
         outputs=(*plain.outputs, Port(f"V_{plain.outputs[0].name.removeprefix('tau_')}", "cm3")),
         parameters=plain.parameters,
         initial=dict(zip([s.name for s in plain.system.states], plain.system.initial, strict=True)),
+        held=plain.system.held,
         name=plain.name,
     )(observed_rhs)
     return OdeSubstructure(system, substeps=plain.substeps, points=plain.points)

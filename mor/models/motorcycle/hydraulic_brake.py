@@ -31,6 +31,7 @@ from math import exp, pi, tanh
 
 import numpy as np
 
+from mor.compile.held import Held
 from mor.compile.ode import OdeSystem, ode
 from mor.data.ports import Parameter, Port
 from mor.substructures.differential import OdeSubstructure
@@ -103,10 +104,22 @@ SUBSTEPS = 3
 """Of RK4 in a tick of 0.1 ms: the piston on the pad (10 kHz) is stable up to 45 us, so two would diverge."""
 
 
-def brake_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
-    """Right-hand side: lever force in N and wheel speed in rpm in, braking torque in Nm out."""
-    v_m, p_m, q, p_c, x_c, v_c, warm = x[1], x[2], x[3], x[4], x[5], x[6], x[7] - 20.0
+def friction_of_speed(u: Array, p: Array, h: Array) -> None:
+    """Wheel speed in rad/s, friction coefficient of cold pads and tanh(v / v_0): held as long as the wheel speed is."""
     w = u[1] * 0.10471975511965977
+    v = p[19] * w
+    h[0] = w
+    h[1] = p[20] + (p[21] - p[20]) * exp(-((v / p[22]) ** 2))
+    h[2] = tanh(v / p[23])
+
+
+HELD = Held(("w_rad", "mu_cold", "direction"), friction_of_speed)
+
+
+def brake_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
+    """Right-hand side: lever force in N and wheel speed in rpm in, braking torque in Nm out; u[2:] as of HELD."""
+    v_m, p_m, q, p_c, x_c, v_c, warm = x[1], x[2], x[3], x[4], x[5], x[6], x[7] - 20.0
+    w = u[2]
     dx[0] = v_m
     dx[1] = (p[0] * u[0] - p[1] * p_m - p[3] * x[0] - p[4] * v_m) / p[2]
     dx[2] = (p[1] * v_m - q) * p[6] / p[5]
@@ -117,9 +130,8 @@ def brake_rhs(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> No
     normal = max((p[16] * d + p[17] * v_c) * touch, 0.0)
     dx[5] = v_c
     dx[6] = (p[11] * p_c - p[13] * x_c - p[14] * v_c - normal) / p[12]
-    v = p[19] * w
-    mu = (p[20] + (p[21] - p[20]) * exp(-((v / p[22]) ** 2))) / (1.0 + p[26] * warm)
-    tau = 2.0 * normal * p[19] * mu * tanh(v / p[23]) + p[24] * w * normal / (normal + p[25])
+    mu = u[3] / (1.0 + p[26] * warm)
+    tau = 2.0 * normal * p[19] * mu * u[4] + p[24] * w * normal / (normal + p[25])
     dx[7] = (tau * w - p[28] * warm) / p[27]
     y[0] = tau
 
@@ -130,7 +142,7 @@ def brake_jacobian(t: float, x: Array, u: Array, p: Array, J: Array) -> None:
         for j in range(8):
             J[i, j] = 0.0
     v_c, warm = x[6], x[7] - 20.0
-    w = u[1] * 0.10471975511965977
+    w = u[2]
     J[0, 1] = 1.0
     J[1, 0] = -p[3] / p[2]
     J[1, 1] = -p[4] / p[2]
@@ -154,9 +166,8 @@ def brake_jacobian(t: float, x: Array, u: Array, p: Array, J: Array) -> None:
         normal = push * touch
         by_x = p[16] * touch + push * p[18] / ((d + p[18]) * (d + p[18]))
         by_v = p[17] * touch
-        v = p[19] * w
-        mu = (p[20] + (p[21] - p[20]) * exp(-((v / p[22]) ** 2))) / (1.0 + p[26] * warm)
-        dry = 2.0 * p[19] * mu * tanh(v / p[23])
+        mu = u[3] / (1.0 + p[26] * warm)
+        dry = 2.0 * p[19] * mu * u[4]
         heat = (dry + p[24] * w * p[25] / ((normal + p[25]) * (normal + p[25]))) * w / p[27]
         J[6, 5] -= by_x / p[12]
         J[6, 6] -= by_v / p[12]
@@ -174,6 +185,7 @@ def _system() -> OdeSystem:
         outputs={"tau": "Nm"},
         parameters=PARAMETERS,
         initial={"temperature": AMBIENT},
+        held=HELD,
         name="brake",
     )(brake_rhs)
 

@@ -7,10 +7,12 @@ namespace hmor {
 
 struct Health;
 
-/// The most that one step can cost: floating-point operations (nan: not counted) and iterations (0: none).
+/// The most that one step can cost: floating-point operations (nan: not counted) and iterations (0: none); and which of
+/// its outputs says how many iterations a step took (-1: none); its status, 0 when all went well, stands behind.
 struct Work {
   double flops = std::numeric_limits<double>::quiet_NaN();
   int iterations = 0;
+  int iterations_at = -1;
 };
 
 /// The unit a Loop steps: n_in numbers in, n_out numbers out, n_state numbers of memory.

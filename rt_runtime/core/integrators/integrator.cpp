@@ -15,13 +15,15 @@ Integrator::Integrator(Equations model, int n_in, int n_out, std::vector<double>
       scratch_(n_out + 1),
       from_(n_in + 1),
       slope_(n_in + 1),
-      between_(n_in + 1),
+      between_(n_in + std::max(model.n_held, 0) + 1),
       fresh_(std::move(fresh)),
       substeps_(substeps),
       h_(period / substeps),
       hold_(hold),
       update_(update) {
   if (model_.f == nullptr) throw std::invalid_argument("the right-hand side of an integrator must not be null.");
+  if (model_.n_held < 0 || (model_.held == nullptr) != (model_.n_held == 0))
+    throw std::invalid_argument("what an integrator holds must have a function and a number of results.");
   if (substeps < 1) throw std::invalid_argument("substeps of an integrator must be at least 1.");
   if (!(period > 0.0)) throw std::invalid_argument("period of an integrator must be positive.");
   if (hold == Hold::first && update == Update::end)

@@ -14,11 +14,16 @@ using Rhs = void (*)(double t, const double* x, const double* u, const double* p
 /// The outputs of the same model alone, y as Rhs writes it. Called in the loop, as Rhs.
 using Outputs = void (*)(double t, const double* x, const double* u, const double* p, double* y);
 
-/// A full-order model: its right-hand side and, where it saves work, its outputs alone.
+/// A full-order model: its right-hand side and, where it saves work, its outputs alone and what depends on inputs and
+/// parameters alone: `held` writes n_held numbers y from u and p (its t, x and dx are not read), and f and g read them
+/// behind the inputs, u[n_in] to u[n_in + n_held - 1]. It is called once while the input stays as it is.
 struct Equations {
-  Equations(Rhs right_hand_side, Outputs outputs_alone = nullptr) : f(right_hand_side), g(outputs_alone) {}
+  Equations(Rhs right_hand_side, Outputs outputs_alone = nullptr, Rhs held_alone = nullptr, int n_held_alone = 0)
+      : f(right_hand_side), g(outputs_alone), held(held_alone), n_held(n_held_alone) {}
   Rhs f;
   Outputs g;
+  Rhs held;
+  int n_held;
 };
 
 /// How an input runs between two ticks.
@@ -47,15 +52,17 @@ class Integrator : public Block {
   /// In the loop. The step of a block whose method is `method`; known at compile time, it costs no call.
   template <class Method>
   void step_by(Method& method, double t, const double* in, double* out) noexcept {
-    u_ = in;
     if (n_state() == 0) {
+      u_ = with_held(in);
       evaluate(t, x_.data(), k_.data(), out);
       return;
     }
     if (update_ == Update::end) {
+      u_ = with_held(in);
       advance(method, t, out);
       return;
     }
+    u_ = in;
     if (hold_ == Hold::first) {
       for (int i = 0; i < n_in(); ++i) slope_[i] = in[i] - from_[i];
       u_ = between_.data();
@@ -64,13 +71,15 @@ class Integrator : public Block {
       for (int i : fresh_) between_[i] = from_[i];
       u_ = between_.data();
     }
+    u_ = with_held(u_);
     if (started_) advance(method, t - period(), scratch_.data());
     started_ = true;
-    if (u_ != in)
+    if (hold_ == Hold::first || !fresh_.empty()) {
       for (int i = 0; i < n_in(); ++i) from_[i] = in[i];
-    u_ = in;
+      u_ = with_held(in);
+    }
     if (model_.g != nullptr)
-      model_.g(t, x_.data(), in, p_.data(), out);
+      model_.g(t, x_.data(), u_, p_.data(), out);
     else
       evaluate(t, x_.data(), k_.data(), out);
   }
@@ -80,6 +89,7 @@ class Integrator : public Block {
     if (hold_ == Hold::zero) return;
     const double w = (present_ + fraction) / substeps_;
     for (int i = 0; i < n_in(); ++i) between_[i] = from_[i] + w * slope_[i];
+    u_ = with_held(between_.data());
   }
 
   /// In the loop. dx = f(t, x, u) and the outputs at the present input.
@@ -93,6 +103,16 @@ class Integrator : public Block {
   std::vector<double> x_;
 
  private:
+  /// `in` with what `held` makes of it behind; `in` itself when there is no such thing.
+  const double* with_held(const double* in) noexcept {
+    if (model_.held == nullptr) return in;
+    double* const u = between_.data();
+    if (in != u)
+      for (int i = 0; i < n_in(); ++i) u[i] = in[i];
+    model_.held(0.0, nullptr, u, p_.data(), nullptr, u + n_in());
+    return u;
+  }
+
   /// x(t) -> x(t + period); the outputs at the first stage, y(t), go to first_output.
   template <class Method>
   void advance(Method& method, double t, double* first_output) noexcept {
@@ -106,7 +126,8 @@ class Integrator : public Block {
 
   Equations model_;
   std::vector<double> initial_, p_, k_, scratch_;
-  std::vector<double> from_, slope_, between_;  // input of the tick before, its change since, its value in between
+  std::vector<double> from_, slope_, between_;  // input of the tick before, its change since, its value in between with
+                                                // what is held behind it
   const double* u_ = nullptr;                   // the present input: between_, or what the block reads
   std::vector<int> fresh_;
   int substeps_, present_ = 0;

@@ -40,7 +40,7 @@ class AdaptiveMpc final : public LearningBlock {
   Work work() const noexcept override {
     const double p = arx_.poles() + arx_.zeros(), n = n_ + 1, m = moves_;
     const double model = 6.0 * p * p + 10.0 * n * n + 2.0 * steps_ * (2.0 * n + m) + 3.0 * m * m;
-    return {model + m * m * m / 3.0 + 4.0 * m * m * m + qp_.work().flops, qp_.work().iterations};
+    return {model + m * m * m / 3.0 + 4.0 * m * m * m + qp_.work().flops, qp_.work().iterations, 1};
   }
 
   /// In the loop. Gain M of the last step, n_p + 1 numbers.

@@ -145,11 +145,7 @@ QpResult MoveQp::solve_from(const double* free_minimum, const double* lower, con
     double lambda = 0.0;
     refined = false;
     while (true) {
-      if (++iterations > cap_) {
-        if (approach(lower, upper)) take_near();
-        else hold(lower, upper);
-        return {QpStatus::iteration_limit, cap_};
-      }
+      if (++iterations > cap_) return stop_early(lower, upper, cap_);
       if (!guessed && iterations > patience_) {  // the last active set was far off: start from another one
         guessed = true;
         if (guess(lower, upper)) {
@@ -167,8 +163,12 @@ QpResult MoveQp::solve_from(const double* free_minimum, const double* lower, con
         }
       const bool independent = delta > dependent * size && active_ < n;
       if (blocking < 0 && !(delta > 1e-9 * size && independent)) {
-        hold(lower, upper);
-        return {QpStatus::infeasible, iterations};
+        if (!guessed && guess(lower, upper)) {  // or so it looks from an active set that is far off
+          guessed = true;
+          warm_start(lower, upper);
+          break;
+        }
+        return stop_early(lower, upper, iterations);
       }
       const double full = independent ? excess / delta : std::numeric_limits<double>::infinity();
       const double step = full < longest ? full : longest;
@@ -182,6 +182,16 @@ QpResult MoveQp::solve_from(const double* free_minimum, const double* lower, con
       drop(blocking);
     }
   }
+}
+
+/// Without the minimum: the feasible point, or when there is none, hold.
+QpResult MoveQp::stop_early(const double* lower, const double* upper, int iterations) noexcept {
+  if (approach(lower, upper)) {
+    take_near();
+    return {QpStatus::iteration_limit, iterations};
+  }
+  hold(lower, upper);
+  return {QpStatus::infeasible, iterations};
 }
 
 void MoveQp::evaluate() noexcept {

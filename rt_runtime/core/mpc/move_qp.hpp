@@ -31,7 +31,8 @@ struct QpResult {
 /// one, or when it leads nowhere, the start is what a feasible point touches that a few rounds of coordinate descent
 /// found (`approach`): its work is bounded, and it leaves a handful of changes to be made.
 ///
-/// When the iteration cap is hit, that feasible point is the answer. When there is none, the fallback is "hold": all moves
+/// When the iteration cap is hit, or rounding leaves no step to make (targets many decades beyond the bounds), that
+/// feasible point is the answer. When there is none, the fallback is "hold": all moves
 /// zero except the first, which is moved into the bounds of the running sum and then into its own box (the rate limit has
 /// the last word).
 class MoveQp {
@@ -81,6 +82,7 @@ class MoveQp {
   void build_hessian() noexcept;
   bool approach(const double* lower, const double* upper) noexcept;
   bool guess(const double* lower, const double* upper) noexcept;
+  QpResult stop_early(const double* lower, const double* upper, int iterations) noexcept;
   void take_near() noexcept;
   void running_sums(double* v) const noexcept;
   void evaluate() noexcept;

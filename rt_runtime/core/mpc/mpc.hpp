@@ -62,7 +62,7 @@ class Mpc final : public Block {
   void reset() noexcept override;
   Work work() const noexcept override {
     const double n = estimator_.size(), ways = n + inputs_ + outputs_;
-    return {2.0 * n * ways + 2.0 * gains_.rows() * gains_.cols() + qp_.work().flops, qp_.work().iterations};
+    return {2.0 * n * ways + 2.0 * gains_.rows() * gains_.cols() + qp_.work().flops, qp_.work().iterations, inputs_};
   }
 
   /// Outside the loop. H, and K with the minimum without constraints = K [x; r; u(k-1)].

@@ -16,8 +16,8 @@ namespace hmor {
 
 namespace {
 
-Equations equations(std::uintptr_t address, std::uintptr_t outputs) {
-  return {reinterpret_cast<Rhs>(address), reinterpret_cast<Outputs>(outputs)};
+Equations equations(std::uintptr_t address, std::uintptr_t outputs, std::uintptr_t held, int n_held) {
+  return {reinterpret_cast<Rhs>(address), reinterpret_cast<Outputs>(outputs), reinterpret_cast<Rhs>(held), n_held};
 }
 
 template <class T>
@@ -47,39 +47,39 @@ void bind_blocks(nb::module_& m) {
   nb::class_<Ode, Block>(m, "Ode")
       .def(
           "__init__",
-          [](Ode* self, std::uintptr_t address, std::uintptr_t outputs, int n_in, int n_out, const Array1& initial,
+          [](Ode* self, std::uintptr_t address, std::uintptr_t outputs, std::uintptr_t held, int n_held, int n_in, int n_out, const Array1& initial,
              const Array1& parameters, double period, int substeps, Hold hold, Update update) {
-            new (self) Ode(equations(address, outputs), n_in, n_out, to_vector(initial), to_vector(parameters), period,
+            new (self) Ode(equations(address, outputs, held, n_held), n_in, n_out, to_vector(initial), to_vector(parameters), period,
                            substeps, hold, update);
           },
-          "address"_a, "outputs"_a, "n_in"_a, "n_out"_a, "initial"_a, "parameters"_a, "period"_a, "substeps"_a,
+          "address"_a, "outputs"_a, "held"_a, "n_held"_a, "n_in"_a, "n_out"_a, "initial"_a, "parameters"_a, "period"_a, "substeps"_a,
           "hold"_a, "update"_a)
       .def_prop_ro("state", state_of<Ode>, nb::rv_policy::move);
 
   nb::class_<AdamsBashforth, Block>(m, "AdamsBashforth")
       .def(
           "__init__",
-          [](AdamsBashforth* self, std::uintptr_t address, std::uintptr_t outputs, int n_in, int n_out,
+          [](AdamsBashforth* self, std::uintptr_t address, std::uintptr_t outputs, std::uintptr_t held, int n_held, int n_in, int n_out,
              const Array1& initial, const Array1& parameters, double period, int substeps, Hold hold, Update update,
              std::vector<int> fresh) {
-            new (self) AdamsBashforth(equations(address, outputs), n_in, n_out, to_vector(initial),
+            new (self) AdamsBashforth(equations(address, outputs, held, n_held), n_in, n_out, to_vector(initial),
                                       to_vector(parameters), period, substeps, hold, update, std::move(fresh));
           },
-          "address"_a, "outputs"_a, "n_in"_a, "n_out"_a, "initial"_a, "parameters"_a, "period"_a, "substeps"_a,
+          "address"_a, "outputs"_a, "held"_a, "n_held"_a, "n_in"_a, "n_out"_a, "initial"_a, "parameters"_a, "period"_a, "substeps"_a,
           "hold"_a, "update"_a, "fresh"_a)
       .def_prop_ro("state", state_of<AdamsBashforth>, nb::rv_policy::move);
 
   nb::class_<Rosenbrock, Block>(m, "Rosenbrock")
       .def(
           "__init__",
-          [](Rosenbrock* self, std::uintptr_t address, std::uintptr_t outputs, std::uintptr_t jacobian, int n_in,
+          [](Rosenbrock* self, std::uintptr_t address, std::uintptr_t outputs, std::uintptr_t held, int n_held, std::uintptr_t jacobian, int n_in,
              int n_out, const Array1& initial, const Array1& parameters, const Array1& scales, double period,
              int substeps, Hold hold, Update update) {
-            new (self) Rosenbrock(equations(address, outputs), reinterpret_cast<Jacobian>(jacobian), n_in, n_out,
+            new (self) Rosenbrock(equations(address, outputs, held, n_held), reinterpret_cast<Jacobian>(jacobian), n_in, n_out,
                                   to_vector(initial), to_vector(parameters), to_vector(scales), period, substeps, hold,
                                   update);
           },
-          "address"_a, "outputs"_a, "jacobian"_a, "n_in"_a, "n_out"_a, "initial"_a, "parameters"_a, "scales"_a,
+          "address"_a, "outputs"_a, "held"_a, "n_held"_a, "jacobian"_a, "n_in"_a, "n_out"_a, "initial"_a, "parameters"_a, "scales"_a,
           "period"_a, "substeps"_a, "hold"_a, "update"_a)
       .def_prop_ro("state", state_of<Rosenbrock>, nb::rv_policy::move);
 

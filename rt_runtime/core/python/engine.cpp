@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <ctime>
 #include <limits>
 
 #include <nanobind/stl/string.h>
@@ -80,36 +81,52 @@ Stop run(Loop& loop, std::int64_t ticks) {
   return stop;
 }
 
-/// The slowest and the mean step in ns, without the clock itself: rows of inputs one after the other, `repeats` times from
-/// the start; the least time of a row counts, so that what others do to this host is left out.
+/// CPU time of this thread in ns; what other processes and threads take is not in it.
+std::int64_t cpu_ns() noexcept {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return std::int64_t{1'000'000'000} * t.tv_sec + t.tv_nsec;
+}
+
+/// The least time that two calls of a clock one after the other are apart, in ns.
+template <typename Clock>
+double cost_of(Clock clock) noexcept {
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < 1000; ++i) {
+    const std::int64_t begin = clock();
+    least = std::min(least, static_cast<double>(clock() - begin));
+  }
+  return least;
+}
+
+/// Steps a block over rows of inputs, `repeats` times from the start. In ns, without the clocks themselves, for each row:
+/// the least time of all repeats, so that what others do to this host is left out; the time and the CPU time of the last
+/// repeat, with all that happened to it; and what the block put out.
 nb::tuple time_steps(Block& block, const Array2& inputs, int repeats) {
-  const std::size_t rows = inputs.shape(0), width = inputs.shape(1);
+  const std::size_t rows = inputs.shape(0), width = inputs.shape(1), n_out = static_cast<std::size_t>(block.n_out());
   if (static_cast<int>(width) != block.n_in() || rows < 1 || repeats < 1)
     throw std::invalid_argument("inputs must have a row per step, as wide as the block, and repeats must be positive.");
-  std::vector<double> y(block.n_out() + 1), least(rows, std::numeric_limits<double>::infinity());
-  double clock = least[0], worst = 0.0, sum = 0.0;
+  std::vector<double> y(rows * n_out + 1), least(rows, std::numeric_limits<double>::infinity()), last(rows), cpu(rows);
   {
     nb::gil_scoped_release release;
-    for (int i = 0; i < 1000; ++i) {
-      const std::int64_t begin = now_ns();
-      clock = std::min(clock, static_cast<double>(now_ns() - begin));
-    }
+    const double clock = cost_of(now_ns), cpu_clock = cost_of(cpu_ns);
     for (int r = 0; r < repeats; ++r) {
       block.reset();
+      const bool ends = r + 1 == repeats;
       for (std::size_t i = 0; i < rows; ++i) {
         const double t = block.period() * static_cast<double>(i);
+        const std::int64_t cpu_begin = ends ? cpu_ns() : 0;
         const std::int64_t begin = now_ns();
-        block.step(t, inputs.data() + i * width, y.data());
-        least[i] = std::min(least[i], static_cast<double>(now_ns() - begin));
+        block.step(t, inputs.data() + i * width, y.data() + i * n_out);
+        last[i] = std::max(0.0, static_cast<double>(now_ns() - begin) - clock);
+        if (ends) cpu[i] = std::max(0.0, static_cast<double>(cpu_ns() - cpu_begin) - cpu_clock - clock);
+        least[i] = std::min(least[i], last[i]);
       }
     }
     block.reset();
-    for (double ns : least) {
-      worst = std::max(worst, ns - clock);
-      sum += ns - clock;
-    }
   }
-  return nb::make_tuple(worst, sum / static_cast<double>(rows));
+  return nb::make_tuple(to_numpy(least.data(), {rows}), to_numpy(last.data(), {rows}), to_numpy(cpu.data(), {rows}),
+                        to_numpy(y.data(), {rows, n_out}));
 }
 
 }  // namespace
@@ -127,9 +144,13 @@ void bind_engine(nb::module_& m) {
           "work", [](const Block& block) { return nb::make_tuple(block.work().flops, block.work().iterations); },
           nb::sig("def work(self) -> tuple[float, int]"),
           "The most that a step can cost: floating-point operations (nan: not counted) and iterations (0: none).")
+      .def_prop_ro("iterations_at", [](const Block& block) { return block.work().iterations_at; },
+                   "The output that says how many iterations a step took, -1 without one.")
       .def("time_steps", &time_steps, "inputs"_a, "repeats"_a,
-           nb::sig("def time_steps(self, inputs: NDArray[numpy.float64], repeats: int) -> tuple[float, float]"),
-           "Slowest and mean step in ns over rows of inputs; the least of `repeats` times counts for each row.")
+           nb::sig("def time_steps(self, inputs: NDArray[numpy.float64], repeats: int) -> tuple[NDArray[numpy.float64], "
+                   "NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]"),
+           "Step over rows of inputs, `repeats` times: for each row the least time in ns, time and CPU time of the last "
+           "repeat, and the outputs.")
       .def("reset", &Block::reset, "Back to the state right after construction.")
       .def(
           "step",

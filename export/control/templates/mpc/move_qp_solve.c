@@ -8,7 +8,7 @@ static int add_constraint(Qp *q, int p, double excess)
         double delta, longest = HUGE_VAL, full, step;
         int blocking = -1, independent;
         if (++q->iterations > QP_CAP)
-            return stop_at_cap(q);
+            return stop_early(q, QP_CAP);
         if (!q->guessed && q->iterations > QP_PATIENCE) { /* the last active set was far off: start from another one */
             q->guessed = 1;
             if (guess(q)) {
@@ -23,8 +23,14 @@ static int add_constraint(Qp *q, int p, double excess)
                 blocking = w;
             }
         independent = delta > QP_DEPENDENT * size && q->active < N;
-        if (blocking < 0 && !(delta > 1e-9 * size && independent))
-            return hold(q, QP_INFEASIBLE, q->iterations);
+        if (blocking < 0 && !(delta > 1e-9 * size && independent)) {
+            if (!q->guessed && guess(q)) { /* or so it looks from an active set that is far off */
+                q->guessed = 1;
+                warm_start(q);
+                return QP_OPTIMAL;
+            }
+            return stop_early(q, q->iterations);
+        }
         full = independent ? excess / delta : HUGE_VAL;
         step = full < longest ? full : longest;
         for (w = 0; w < q->active; ++w)

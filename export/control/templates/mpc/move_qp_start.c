@@ -135,12 +135,13 @@ static int guess(Qp *q)
     return 1;
 }
 
-static int stop_at_cap(Qp *q)
+/* Without the minimum: the feasible point, or when there is none, hold. */
+static int stop_early(Qp *q, int iterations)
 {
     if (!approach(q))
-        return hold(q, QP_ITERATION_LIMIT, QP_CAP);
+        return hold(q, QP_INFEASIBLE, iterations);
     memcpy(q->v, q->near, sizeof q->v);
     forget(q);
-    q->iterations = QP_CAP;
+    q->iterations = iterations;
     return QP_ITERATION_LIMIT;
 }

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 from mor import prediction_model
 from mor.models.actuators import electric_drive
 from rt_runtime import ConfigError, Filter, Gain, Horizon, Loop, Mpc, PythonBlock, StateSpace, Table
-from rt_runtime.engine.worst_case import adversarial_inputs, worst_case
+from rt_runtime.engine.step_times import StepTimes
+from rt_runtime.engine.worst_case import Adversary, adversarial_inputs, worst_case
 
 RATE = 1024.0
 
@@ -46,6 +49,11 @@ def test_the_report_of_a_loop_has_every_block_and_its_bound_is_kept() -> None:
     assert found.worst_us == sum(block.worst_us for block in found.blocks if block.worst_us is not None)
     assert found.part_of_period == found.worst_us / (1e6 / RATE)
     assert found.as_dict()["blocks"][2]["iterations"] == 30
+    assert mpc.iterations_seen is not None and 0 < mpc.iterations_seen <= 30
+    assert by_name["plant"].iterations_seen is None and by_name["plant"].fallbacks == 0
+    us = mpc.percentiles_us
+    assert 0.0 < us["50"] <= us["99"] <= us["99.99"] <= mpc.worst_us * (1 + 1e-12)
+    assert mpc.once_us is not None and mpc.once_us >= mpc.worst_us and mpc.cpu_us is not None and mpc.cpu_us > 0.0
 
 
 def test_adversarial_ticks_switch_the_constraints_and_no_step_exceeds_the_bound() -> None:
@@ -58,6 +66,48 @@ def test_adversarial_ticks_switch_the_constraints_and_no_step_exceeds_the_bound(
         iterations.append(n)
     assert max(iterations) <= 30 and np.mean(np.array(iterations) > 0) > 0.1
     assert statuses <= {0.0, 1.0}
+
+
+def test_far_targets_beside_narrow_limits_give_feasible_moves_in_the_right_direction() -> None:
+    """Numbers eight decades apart leave no step to make at times; the move is then the feasible one, never a hold."""
+    limits = {"bounds": (-0.25, 0.25), "rate_limit": 0.1, "rate_unit": "per second", "preview": True}
+    block = Mpc(prediction_model(electric_drive(), 1 / RATE), Horizon(10, 64.073, 0.002, **limits))
+    y = np.array([block.step(0.0, u) for u in adversarial_inputs(10_000, 11, np.random.default_rng([0, 10_000]))])
+    assert set(y[:, 2]) == {0.0, 1.0}
+    assert np.abs(y[:, 0]).max() <= 0.25 and np.abs(np.diff(y[:, 0])).max() <= 0.1 / RATE * (1 + 1e-9)
+
+
+def test_a_cap_of_one_iteration_is_kept_and_counted_as_fallbacks() -> None:
+    horizon = Horizon(10, output_weight=64.0, move_weight=0.002, bounds=(-0.25, 0.25), max_iterations=1)
+    block = Mpc(prediction_model(electric_drive(), 1 / RATE), horizon)
+    seen = Adversary()
+    seen.attack(block, 2000, seed=3, repeats=1)
+    assert seen.iterations == 1 and seen.fallbacks > 0 and seen.ticks == 2000
+    for u in adversarial_inputs(500, 2, np.random.default_rng(4)):
+        assert abs(block.step(0.0, u)[0]) <= 0.25
+
+
+def test_parts_add_up_to_the_same_sequence() -> None:
+    block = controlled().blocks["mpc"]
+    whole, parts = Adversary(), Adversary()
+    whole.attack(block, 20_500, seed=5, repeats=1)
+    for ticks in (10_000, 10_000, 500):
+        parts.attack(block, ticks, seed=5, repeats=1)
+    assert (whole.iterations, whole.fallbacks, whole.ticks) == (parts.iterations, parts.fallbacks, 20_500)
+    assert whole.least.steps == parts.cpu.steps == 20_500
+
+
+def test_step_times_have_the_percentiles_of_their_numbers() -> None:
+    ns = np.random.default_rng(0).lognormal(7.0, 1.0, 20_000)
+    times = StepTimes()
+    for some in np.split(ns, 4):
+        times.add(some)
+    times = StepTimes.from_plain(json.loads(json.dumps(times.plain())))
+    assert times.steps == 20_000 and times.most == ns.max()
+    np.testing.assert_allclose(times.mean, ns.mean())
+    for percent in (1.0, 50.0, 99.0, 99.99):
+        np.testing.assert_allclose(times.percentile(percent), np.percentile(ns, percent), rtol=0.02)
+    assert times.percentile(100.0) == ns.max() and StepTimes().percentile(50.0) == 0.0
 
 
 def test_arguments_are_checked() -> None:
