@@ -59,7 +59,8 @@ def print_control(name: str, result: dict[str, Any]) -> None:
     console = Console()
     for kind, nominal in result["nominal"].items():
         stochastic = result["stochastic"].get(kind, {})
-        title = f"{name} ({result['record']} motion)" + ("" if kind == "full" else f", {kind} parts")
+        motion = f" ({result['record']} motion)" if result["record"] else ""
+        title = name + motion + ("" if kind == "full" else f", {kind} parts")
         if nominal is None:
             console.print(f"{title}: the nominal run diverged")
             continue

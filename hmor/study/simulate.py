@@ -286,9 +286,10 @@ def simulate_control(study: Study, section: ControlSection) -> Result:
         "reduced_against_full": (means.get("reduced"), means.get(FULL)),
         "controlled_against_uncontrolled": (means.get(FULL), _uncontrolled(study)),
     }
+    motion = "synthetic" if section.record is None else Path(section.record).name
     return {
         "test": test.name,
-        "record": "synthetic" if section.record is None else Path(section.record).name,
+        "record": motion if test.ground_motion else None,
         "seed": study.study.seed,
         "settings": section.settings,
         "prototypes": section.prototypes,

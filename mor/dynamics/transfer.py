@@ -85,6 +85,12 @@ class TransferFunction:
 
     __rmul__ = __mul__
 
+    def varied(self, *, gain: float = 1.0, speed: float = 1.0) -> TransferFunction:
+        """Return gain P(s / speed): another static gain, and all poles and zeros faster by `speed`."""
+        n = self.denominator.size - 1
+        faster = positive(speed, "speed", "TransferFunction.varied") ** np.arange(n + 1.0)
+        return TransferFunction(gain * self.numerator * faster[-self.numerator.size :], self.denominator * faster)
+
     def feedback(self, back: Sequence[float] = (1.0,), back_denominator: Sequence[float] = (1.0,)) -> TransferFunction:
         """Close a negative feedback loop, G / (1 + G H) with H = `back` / `back_denominator` (H may be improper)."""
         num = np.polymul(self.numerator, back_denominator)

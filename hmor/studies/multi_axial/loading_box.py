@@ -38,9 +38,7 @@ def perturbed(parameters: Mapping[str, float], box: int = 1, prefix: str = "") -
     found = []
     for limb, plant in actuators(box).items():
         gain, speed = parameters.get(f"{prefix}gain_{limb}", 1.0), parameters.get(f"{prefix}speed_{limb}", 1.0)
-        n = plant.denominator.size - 1
-        top = plant.numerator * speed**n * gain
-        found.append(TransferFunction(top, plant.denominator * speed ** np.arange(n + 1.0)))
+        found.append(plant.varied(gain=gain, speed=speed))
     return found
 
 
