@@ -73,7 +73,7 @@ class Girder:
     @property
     def waves(self) -> Array:
         """i pi / L of each mode in 1/m."""
-        return np.arange(1, self.modes + 1) * np.pi / self.span
+        return np.arange(1.0, self.modes + 1.0) * (np.pi / self.span)
 
     @property
     def structure(self) -> LinearStructure:

@@ -25,6 +25,7 @@ from mor.models.railway_bridge import ACTUATOR, DAMPER, HSLM_A4, LOAD_CELL, STRO
 from rt_runtime import Gain, Horizon, Loop, Noise, Record, StateSpace, Sum, Table, TrackingMpc, previous
 from rt_runtime.bundle.rom import LoadedBundle
 from rt_runtime.checks import Array, one_of, positive
+from rt_runtime.engine.signal_names import Previous
 from rt_runtime.errors import ConfigError
 
 RATE = 1000.0
@@ -92,7 +93,7 @@ def controller(kind: str, settings: Mapping[str, Any]) -> TrackingMpc | None:
     return TrackingMpc(model, horizon, preview=preview)
 
 
-def add_rig(loop: Loop, command: str, plant: TransferFunction, noise: Sequence[float], seed: int) -> None:
+def add_rig(loop: Loop, command: str | Previous, plant: TransferFunction, noise: Sequence[float], seed: int) -> None:
     """Add actuator, damper and sensors: `command` and `voltage` to `position` and `force` as they are measured."""
     units = {"piston": "m", "piston_rate": "m/s", "damper_force": "N", "noise_1": "m", "noise_2": "N"}
     for name, unit in (units | {"position": "m", "force": "N"}).items():
