@@ -7,7 +7,7 @@ from mor import borehole, fit_pce, validate
 
 problem = borehole()
 train, unseen = problem.dataset(100, seed=1), problem.dataset(1000, seed=2)
-pce = fit_pce(train, problem.space)
+pce = fit_pce(train)
 result = validate(pce, unseen, training=train)
 print(f"NRMSE on 1000 new points: {100 * result.worst():.3f} %")
 

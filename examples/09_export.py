@@ -8,7 +8,7 @@ from mor import fit_pce, ishigami
 from rt_runtime import load_bundle
 
 problem = ishigami()
-model = fit_pce(problem.dataset(300, seed=1), problem.space)
+model = fit_pce(problem.dataset(300, seed=1))
 bundle = write(model, "ishigami.bundle", name="ishigami", targets=("onnx", "c"), overwrite=True)
 rows = verify(bundle, {"ishigami": model})
 for row in rows:

@@ -9,7 +9,7 @@ rng = np.random.default_rng(3)
 space = ParameterSpace({"x": Uniform(0.0, 10.0)})
 X = rng.uniform(0, 10, (30, 1))
 y = np.sin(X[:, 0]) + 0.3 * X[:, 0] + 0.1 * rng.normal(size=30)
-model = fit_kriging(Dataset(X, y, space.ports, {"y": ""}), space)
+model = fit_kriging(Dataset(X, y, space.ports, {"y": ""}, space=space))
 
 grid = np.linspace(0, 10, 300)[:, None]
 mean, std = model.predict(grid)[:, 0], model.std(grid)[:, 0]

@@ -231,7 +231,8 @@ class Store:
                 raise ConfigError(f"Sample {i} of store {self.path} must have outputs {', '.join(names)}, got {got}.")
             values[i] = [outputs[name] for name in names]
         ports = [Port(name, units.get(name, "")) for name in names]
-        return Dataset(self.design.points[rows], values[rows], self.design.space.ports, ports)
+        space = self.design.space
+        return Dataset(self.design.points[rows], values[rows], space.ports, ports, space=space)
 
     def trajectory(self, index: int) -> Trajectory:
         """Read the trajectory of one finished sample."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ from rt_runtime.summary import Summarised, Summary
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from mor.sampling.space import ParameterSpace
+
 IntArray = npt.NDArray[np.int64]
 Ports = Mapping[str, str] | Iterable[Port | str]
 
@@ -33,7 +36,8 @@ class Dataset(Summarised):
 
     X: (n, inputs). Y: (n, outputs). inputs, outputs: names with units; {name: unit} will do; all names differ.
     run: (n,) whole numbers that say which run (trajectory) a row belongs to; None when every row stands for itself.
-    dt: the time in s from row to row of a run, where it is known.
+    dt: the time in s from row to row of a run, where it is known. space: the laws of the inputs, where known (a
+    campaign records them); fits take it from here.
     """
 
     X: Array
@@ -42,6 +46,7 @@ class Dataset(Summarised):
     outputs: tuple[Port, ...]
     run: IntArray | None
     dt: float | None
+    space: ParameterSpace | None
 
     def __init__(
         self,
@@ -52,6 +57,7 @@ class Dataset(Summarised):
         *,
         run: npt.ArrayLike | None = None,
         dt: float | None = None,
+        space: ParameterSpace | None = None,
     ) -> None:
         columns = as_ports(inputs, "inputs of Dataset"), as_ports(outputs, "outputs of Dataset")
         as_ports([*columns[0], *columns[1]], "inputs and outputs of Dataset")
@@ -76,8 +82,13 @@ class Dataset(Summarised):
             raise ConfigError(f"run of Dataset must have shape ({len(arrays[0])},), got {index.shape}.")
         if dt is not None and not (np.isfinite(dt) and dt > 0.0):
             raise ConfigError(f"dt of Dataset must be positive, got {dt!r} s.")
-        items = (*arrays, *columns, index, None if dt is None else float(dt))
-        for name, item in zip(("X", "Y", "inputs", "outputs", "run", "dt"), items, strict=True):
+        if space is not None and space.names != tuple(port.name for port in columns[0]):
+            raise ConfigError(
+                f"space of Dataset must have the parameters {', '.join(port.name for port in columns[0])}, in that "
+                f"order, got {', '.join(space.names)}."
+            )
+        items = (*arrays, *columns, index, None if dt is None else float(dt), space)
+        for name, item in zip(("X", "Y", "inputs", "outputs", "run", "dt", "space"), items, strict=True):
             object.__setattr__(self, name, item)
 
     def __len__(self) -> int:
@@ -125,7 +136,7 @@ class Dataset(Summarised):
         places = np.arange(len(self))[rows]
         together = np.diff(places) == 1 if run is None else (np.diff(places) == 1) | (np.diff(run) != 0)
         dt = self.dt if together.all() else None  # rows left out within a run: the step is another one
-        return Dataset(self.X[rows], self.Y[rows], self.inputs, self.outputs, run=run, dt=dt)
+        return Dataset(self.X[rows], self.Y[rows], self.inputs, self.outputs, run=run, dt=dt, space=self.space)
 
     def split(self, train: float, valid: float, test: float, *, seed: int) -> tuple[Dataset, Dataset, Dataset]:
         """Split into three by fractions that add up to 1, drawn with `seed`.
@@ -186,7 +197,8 @@ class Dataset(Summarised):
                 columns[port.name] = (("sample",), values[:, i], {"units": port.unit, "role": role})
         if self.run is not None:
             columns["run"] = (("sample",), self.run, {"units": "", "role": "run"})
-        write_netcdf(path, columns, {} if self.dt is None else {"dt": repr(self.dt)})
+        texts = {} if self.dt is None else {"dt": repr(self.dt)}
+        write_netcdf(path, columns, texts | ({} if self.space is None else {"space": json.dumps(self.space.to_dict())}))
 
     @classmethod
     def load(cls, path: str | Path) -> Dataset:
@@ -214,7 +226,8 @@ class Dataset(Summarised):
             for role in ("input", "output")
         )
         run, step = columns["run"][1] if names["run"] else None, texts_of_file.get("dt")
-        return cls(X, Y, names["input"], names["output"], run=run, dt=None if step is None else _number(step, path))
+        dt, space = None if step is None else _number(step, path), _space(texts_of_file.get("space"))
+        return cls(X, Y, names["input"], names["output"], run=run, dt=dt, space=space)
 
     def to_csv(self, path: str | Path) -> None:
         """Write a text table: names, roles and units in three header lines, then one row per sample, full precision."""
@@ -269,6 +282,12 @@ def _common_step(trajectories: Sequence[Trajectory]) -> float | None:
                 f"Trajectory {i} must have the step of the first one, {steps[0]:g} s, got {step:g} s; resample it."
             )
     return steps[0] if steps else None
+
+
+def _space(text: str | None) -> ParameterSpace | None:
+    from mor.sampling.space import ParameterSpace
+
+    return None if text is None else ParameterSpace.from_dict(json.loads(text))
 
 
 def _number(text: str, path: str | Path) -> float:

@@ -47,7 +47,7 @@ class ReferenceFunction:
     def dataset(self, n: int, *, seed: int) -> Dataset:
         """Evaluate a Latin hypercube of n points."""
         X = lhs(self.space, n, seed=seed).points
-        return Dataset(X, self(X), self.space.ports, [self.output])
+        return Dataset(X, self(X), self.space.ports, [self.output], space=self.space)
 
 
 def ishigami(a: float = 7.0, b: float = 0.1) -> ReferenceFunction:

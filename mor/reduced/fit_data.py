@@ -24,6 +24,17 @@ def fit_domain(data: Dataset, space: ParameterSpace) -> tuple[Array, Array]:
     return lower, upper
 
 
+def space_of(data: Dataset, space: ParameterSpace | None, of: str) -> ParameterSpace:
+    """Return the given space, or the one that the data record."""
+    found = data.space if space is None else space
+    if found is None:
+        raise ConfigError(
+            f"space of {of} must be given, because its data do not record the laws of their inputs: pass "
+            "space=ParameterSpace(...), or record it once with Dataset(..., space=...)."
+        )
+    return found
+
+
 def check_fit_data(
     data: Dataset, space: ParameterSpace, of: str, *, repeats: bool = False, dependent: bool = False
 ) -> None:

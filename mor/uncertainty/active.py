@@ -137,7 +137,7 @@ def learn(
     Y = rows(X)
     history: list[tuple[int, float]] = []
     while True:
-        data = Dataset(X, Y, space.ports, dict(outputs))
+        data = Dataset(X, Y, space.ports, dict(outputs), space=space)
         fitted = fit(data, space)
         error = float(fitted.loo.max())
         history.append((len(X), error))
@@ -293,7 +293,7 @@ def entered(path: str | Path, space: ParameterSpace, outputs: Mapping[str, str])
     target, ports = Path(path), as_ports(outputs, "outputs of laboratory")
     X, cells = _read(target, space, ports)
     done = [k for k, row in enumerate(cells) if all(cell.strip() for cell in row)]
-    return Dataset(X[done], _numbers(target, [cells[k] for k in done]), space.ports, ports)
+    return Dataset(X[done], _numbers(target, [cells[k] for k in done]), space.ports, ports, space=space)
 
 
 def _numbers(path: Path, cells: list[list[str]]) -> Array:

@@ -11,6 +11,7 @@ import numpy as np
 
 from mor.data.dataset import Dataset
 from mor.reduced.base import ReducedModel
+from mor.reduced.fit_data import space_of
 from mor.reduced.kriging.fit import fit_kriging
 from mor.reduced.kriging.pck import fit_pck
 from mor.reduced.pce.fit import fit_pce
@@ -53,7 +54,7 @@ class Comparison:
 
 def fit_best(
     data: Dataset,
-    space: ParameterSpace,
+    space: ParameterSpace | None = None,
     *,
     kinds: Sequence[str] | None = None,
     folds: int = 5,
@@ -65,7 +66,7 @@ def fit_best(
     Parameters
     ----------
     data, space
-        Rows, and the laws of their inputs.
+        Rows, and the laws of their inputs (by default those that the data record).
     kinds : sequence of str, optional
         Of "pce", "kriging", "pck" and the names of `others`; all by default.
     folds : int
@@ -75,6 +76,7 @@ def fit_best(
     seed : int
         Seed of the split.
     """
+    space = space_of(data, space, "fit_best")
     whole(folds, "folds", "fit_best", 2)
     fits = FITS | dict(others or {})
     wanted = tuple(fits) if kinds is None else tuple(kinds)

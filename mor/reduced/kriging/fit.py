@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mor.data.dataset import Dataset
-from mor.reduced.fit_data import check_fit_data, fit_domain
+from mor.reduced.fit_data import check_fit_data, fit_domain, space_of
 from mor.reduced.kriging.kernels import KERNELS
 from mor.reduced.kriging.likelihood import CRITERIA
 from mor.reduced.kriging.model import Kriging
@@ -29,7 +29,7 @@ _AUTO = (
 
 def fit_kriging(
     data: Dataset,
-    space: ParameterSpace,
+    space: ParameterSpace | None = None,
     *,
     kernel: str | Sequence[str] = "auto",
     interactions: bool | str = "auto",
@@ -47,8 +47,9 @@ def fit_kriging(
     ----------
     data : Dataset
         Rows; its inputs are those of `space`.
-    space : ParameterSpace
-        Laws of the inputs: they give the standard variables (the logarithm of a lognormal input) and the domain.
+    space : ParameterSpace, optional
+        Laws of the inputs, by default those that the data record: they give the standard variables (the logarithm of a
+        lognormal input) and the domain.
     kernel : str or sequence of str
         "linear", "exponential", "matern32", "matern52", "gaussian", several of them, or "auto" for all: the best
         value of the `estimator` wins.
@@ -77,6 +78,7 @@ def fit_kriging(
     -------
     Kriging
     """
+    space = space_of(data, space, "fit_kriging")
     pairs = kernel_pairs(kernel, interactions, "fit_kriging")
     known = _known_mean(trend, mean, data)
     rows = Rows.of(data, space, noise, weights, "fit_kriging", estimator, seed, rounding)

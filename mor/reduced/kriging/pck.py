@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mor.data.dataset import Dataset
+from mor.reduced.fit_data import space_of
 from mor.reduced.kriging.fit import Fitted, Rows, kernel_pairs
 from mor.reduced.kriging.kernels import FACTOR, Pairs, product
 from mor.reduced.kriging.likelihood import solve_above
@@ -31,7 +32,7 @@ _FEW = 60  # rows up to which two kernels are followed through all sizes, with m
 
 def fit_pck(
     data: Dataset,
-    space: ParameterSpace,
+    space: ParameterSpace | None = None,
     *,
     method: str = "optimal",
     kernel: str | Sequence[str] = "auto",
@@ -60,6 +61,7 @@ def fit_pck(
     Kriging
         With the polynomials as its trend.
     """
+    space = space_of(data, space, "fit_pck")
     one_of(method, "method", "fit_pck", ("optimal", "sequential"))
     pairs = list(_AUTO) if kernel == "auto" and interactions is False else kernel_pairs(kernel, interactions, "fit_pck")
     rows = Rows.of(data, space, noise, weights, "fit_pck", estimator, seed, rounding)

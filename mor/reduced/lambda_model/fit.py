@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from mor.data.dataset import Dataset
-from mor.reduced.fit_data import check_fit_data, fit_domain
+from mor.reduced.fit_data import check_fit_data, fit_domain, space_of
 from mor.reduced.lambda_model.checks import check_emulator
 from mor.reduced.lambda_model.distribution import SMALLEST_SHAPE
 from mor.reduced.lambda_model.likelihood import Found, Problem
@@ -28,7 +28,7 @@ _ROWS = 4  # least number of rows for each coefficient of a constant model: 16 r
 
 def fit_glam(
     data: Dataset,
-    space: ParameterSpace,
+    space: ParameterSpace | None = None,
     *,
     criterion: str = "ebic",
     degrees: Sequence[int] = DEGREES,
@@ -40,8 +40,8 @@ def fit_glam(
     ----------
     data : Dataset
         Rows of a stochastic model. No point need be repeated; repeated points are used, for the fit and for its test.
-    space : ParameterSpace
-        Laws of the inputs.
+    space : ParameterSpace, optional
+        Laws of the inputs; by default those that the data record.
     criterion : str
         What judges how many terms there are: "ebic" (extended BIC), "bic" or "aic".
     degrees : four whole numbers
@@ -54,6 +54,7 @@ def fit_glam(
     Glam
         Finished; `fit` tells terms, likelihood and tests of each output.
     """
+    space = space_of(data, space, "fit_glam")
     one_of(criterion, "criterion", "fit_glam", CRITERIA)
     if isinstance(degrees, int | str) or len(degrees) != 4:
         raise ConfigError(f"degrees of fit_glam must be four whole numbers, for l1, ln l2, l3 and l4, got {degrees!r}.")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mor.data.dataset import Dataset
-from mor.reduced.fit_data import fit_domain
+from mor.reduced.fit_data import fit_domain, space_of
 from mor.reduced.lambda_model.checks import check_emulator
 from mor.reduced.lambda_model.fit import check_rows, fit_glam
 from mor.reduced.lambda_model.latent_expansion import LATENT, LATENT_NAME, Spce, latent_rule
@@ -32,7 +32,7 @@ _RIDGE = 1e-8
 
 def fit_spce(
     data: Dataset,
-    space: ParameterSpace,
+    space: ParameterSpace | None = None,
     *,
     degree: int | Sequence[int] | None = None,
     latent: str | None = None,
@@ -44,8 +44,8 @@ def fit_spce(
     ----------
     data : Dataset
         Rows of a stochastic model, repeated points or not.
-    space : ParameterSpace
-        Laws of the inputs.
+    space : ParameterSpace, optional
+        Laws of the inputs; by default those that the data record.
     degree : int or sequence of int
         Total degree in inputs and latent variable, several to choose from by cross-validation; None for 3 and 5.
     latent : str
@@ -58,6 +58,7 @@ def fit_spce(
     Spce
         Finished; `fit` tells noise, degree and tests of each output.
     """
+    space = space_of(data, space, "fit_spce")
     degrees = (3, 5) if degree is None else (degree,) if isinstance(degree, int) else tuple(degree)
     degrees = tuple(whole(d, "degree", "fit_spce", 1) for d in degrees)
     if latent is not None:

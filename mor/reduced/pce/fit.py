@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mor.data.dataset import Dataset
-from mor.reduced.fit_data import check_fit_data, fit_domain
+from mor.reduced.fit_data import check_fit_data, fit_domain, space_of
 from mor.reduced.pce.basis import Ints, index_set, matrix, recurrence_table, standard_maps, standardise, values
 from mor.reduced.pce.gaussian_prior import DECAYS, smooth
 from mor.reduced.pce.model import Pce
@@ -46,7 +46,7 @@ class _Best:
 
 def fit_pce(
     data: Dataset,
-    space: ParameterSpace,
+    space: ParameterSpace | None = None,
     *,
     method: str = "auto",
     degree: int | Sequence[int] | None = None,
@@ -56,12 +56,13 @@ def fit_pce(
 ) -> Pce:
     """Fit an expansion to all outputs of `data`, whose inputs follow the laws of `space`.
 
-    method: "ols" (all terms, QR), "omp" (greedy), "lar" (hybrid least-angle regression), "smooth" (Gaussian prior of
-    learned decay), or "auto": all of them. degree, q: one value or several to choose from, None for as high as the
-    error falls. interaction: how many inputs a term may join. Solver, degree and q are chosen for each output by the
-    corrected leave-one-out error; no other data is looked at. weights: (rows,) precision of each row, noise variance
-    proportional to 1 / weights; not for "lar".
+    space: what the data record, if left out. method: "ols" (all terms, QR), "omp" (greedy), "lar" (hybrid least-angle
+    regression), "smooth" (Gaussian prior of learned decay), or "auto": all of them. degree, q: one value or several to
+    choose from, None for as high as the error falls. interaction: how many inputs a term may join. Solver, degree and q
+    are chosen for each output by the corrected leave-one-out error; no other data is looked at. weights: (rows,)
+    precision of each row, noise variance proportional to 1 / weights; not for "lar".
     """
+    space = space_of(data, space, "fit_pce")
     one_of(method, "method", "fit_pce", METHODS)
     degrees = None if degree is None else _several(degree)
     qs = _Q if q is None else tuple(float(v) for v in (q if isinstance(q, Sequence) else [q]))

@@ -220,22 +220,27 @@ def sobol_of_kriging(
     return replace(found, method="projection of Kriging", notes=(f"share of the variance left out: {left}",))
 
 
-def sobol_from_data(data: Dataset, space: ParameterSpace, *, replicates: int = 50, seed: int = 0) -> Indices:
+def sobol_from_data(
+    data: Dataset, space: ParameterSpace | None = None, *, replicates: int = 50, seed: int = 0
+) -> Indices:
     """Return the indices of given rows: of an expansion fitted to them, with intervals by bootstrap over the rows.
 
     Parameters
     ----------
     data, space
-        Rows, and the laws of their inputs; the rows need not be a special design.
+        Rows, and the laws of their inputs (by default those that the data record); the rows need not be a special
+        design.
     replicates : int
         Refits on resampled rows (Dubreuil et al. 2014).
     seed : int
         Seed of the resampling.
     """
+    from mor.reduced.fit_data import space_of
     from mor.reduced.pce.bootstrap import bootstrap
     from mor.reduced.pce.fit import fit_pce
 
     whole(replicates, "replicates", "sobol_from_data", 2)
+    space = space_of(data, space, "sobol_from_data")
     independent(space, "sobol_from_data")
     model = fit_pce(data, space)
     ensemble = bootstrap(model, data, replicates=replicates, seed=seed)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mor import Dataset, Trajectory
+from mor import Dataset, LogNormal, ParameterSpace, Trajectory, Uniform, fit_kriging, fit_pce, fit_pck, lhs
 from rt_runtime.errors import ConfigError
 
 
@@ -179,3 +179,20 @@ def test_mirrored_runs_stand_beside_the_others_as_runs_of_their_own() -> None:
     np.testing.assert_array_equal(both["F"][6:], -both["F"][:6])
     with pytest.raises(ConfigError, match="whole runs"):
         Dataset([[1.0]], [[1.0]], ["x"], ["F"]).mirrored()
+
+
+def test_the_space_of_a_dataset_is_kept_and_serves_every_fit(tmp_path: Path) -> None:
+    space = ParameterSpace({"a": Uniform(0.0, 2.0), "b": LogNormal.from_mean_cv(1.0, 0.2)})
+    X = lhs(space, 40, seed=1).points
+    data = Dataset(X, X[:, 0] * X[:, 1], space.ports, {"y": ""}, space=space)
+    data.save(tmp_path / "rows.nc")
+    for other in (data.take(np.arange(20)), data.split(0.5, 0.25, 0.25, seed=0)[0], Dataset.load(tmp_path / "rows.nc")):
+        assert other.space is not None and other.space.to_dict() == space.to_dict()
+    x = X[:3]
+    for fit in (fit_pce, fit_kriging, fit_pck):
+        assert np.array_equal(fit(data).predict(x), fit(data, space).predict(x))
+    bare = Dataset(X, data.Y, space.ports, {"y": ""})
+    with pytest.raises(ConfigError, match="space of fit_pce must be given, because its data do not record"):
+        fit_pce(bare)
+    with pytest.raises(ConfigError, match="space of Dataset must have the parameters p, q, in that order, got a, b"):
+        Dataset(X, data.Y, {"p": "", "q": ""}, {"y": ""}, space=space)
