@@ -14,17 +14,21 @@ from rt_runtime.checks import Array, finite_array, one_of, positive, whole
 from rt_runtime.errors import ConfigError
 
 WEAK_LINE = 1e-3
-"""A line of the drive below this share of its largest one says nothing about the plant."""
+"""A line of the response below this share of its largest one says nothing about the plant."""
 
 
 @dataclass(frozen=True, eq=False)
 class Iterated:
-    """The best drive, its response, and the error sqrt(sum (r - y)^2 / sum r^2) of every run; `ended` says why."""
+    """The best drive, its response, and the error sqrt(sum (r - y)^2 / sum r^2) of every run; `ended` says why.
+
+    `limited` is the share of the samples of that drive which stand at the limit.
+    """
 
     drive: Array
     response: Array
     errors: tuple[float, ...]
     ended: str
+    limited: float = 0.0
 
 
 def iterate_drive(
@@ -38,6 +42,7 @@ def iterate_drive(
     form: str = "fixed",
     share: float = 1.0,
     largest: float = float("inf"),
+    fade: float = 1.0,
 ) -> Iterated:
     """Correct the drive with the inverse of the model after every run, within a band.
 
@@ -61,11 +66,14 @@ def iterate_drive(
     band
         Lowest and highest frequency in Hz in which the drive is corrected.
     form
-        "fixed": P stays the model; "estimated": P is the response of the last run, Y / U, where the drive has lines.
+        "fixed": P stays the model; "estimated": P is the response of the last run, Y / U, where it has lines.
     share
         Of the correction, above 0 and up to 1.
     largest
         Limit of the drive; it is clipped there.
+    fade
+        Seconds in which the drive is faded in from zero and out to zero at its ends (half a cosine): a drive that jumps
+        when it starts would shake the table. Leave quiet of at least this length before and after the target.
     """
     of = "iterate_drive"
     r = finite_array(target, "target", of, (None,))
@@ -82,12 +90,13 @@ def iterate_drive(
     known[inside] = model.response(f[inside])
     if not (np.isfinite(known).all() and np.abs(known[inside]).min() > 0.0):
         raise ConfigError(f"model of {of} must answer in the whole band of {band} Hz, got a zero or a pole in it.")
+    ends = _faded(len(r), whole(round(fade * rate), "fade in samples", of, 0))
     most = np.inf if largest == np.inf else positive(largest, "largest", of)
 
     def corrected(drive: Array, e: Array) -> Array:
         change = np.zeros(len(f), complex)
         change[inside] = share * np.fft.rfft(e)[inside] / known[inside]
-        return np.clip(drive + np.fft.irfft(change, len(r)), -most, most)
+        return np.clip(drive + ends * np.fft.irfft(change, len(r)), -most, most)
 
     u = corrected(np.zeros(len(r)), r / share)
     best: tuple[Array, Array] | None = None
@@ -102,8 +111,18 @@ def iterate_drive(
         best = (u, y)
         if form == "estimated":
             U, Y = np.fft.rfft(u), np.fft.rfft(y)
-            strong = inside & (np.abs(U) > WEAK_LINE * np.abs(U).max()) & (np.abs(Y) > 0)
+            strong = inside & (np.abs(Y) > WEAK_LINE * np.abs(Y).max()) & (np.abs(U) > 0)
             known[strong] = Y[strong] / U[strong]
         u = corrected(u, r - y)
     assert best is not None
-    return Iterated(best[0], best[1], tuple(errors), ended)
+    return Iterated(best[0], best[1], tuple(errors), ended, float(np.mean(np.abs(best[0]) >= most)))
+
+
+def _faded(count: int, samples: int) -> Array:
+    """Return weights that rise from 0 to 1 over the first samples and fall to 0 over the last ones."""
+    if 2 * samples > count:
+        raise ConfigError(
+            f"fade of iterate_drive must be at most half of the target, got {samples} samples at each end of {count}."
+        )
+    rise = 0.5 - 0.5 * np.cos(np.pi * np.arange(samples) / max(samples, 1))
+    return np.concatenate([rise, np.ones(count - 2 * samples), rise[::-1]])

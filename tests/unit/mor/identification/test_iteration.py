@@ -45,7 +45,7 @@ def target() -> np.ndarray:
 
 def test_error_of_every_line_shrinks_by_its_factor() -> None:
     model, plant = table(), table(1.01, 0.99)
-    found = iterate_drive(run(plant), model, target(), RATE, runs=3, band=BAND)
+    found = iterate_drive(run(plant), model, target(), RATE, runs=3, band=BAND, fade=0.0)
     f = np.fft.rfftfreq(N, 1 / RATE)
     inside = (f > 0.5) & (f < 10.0)
     R = np.fft.rfft(target())[inside]
@@ -57,25 +57,25 @@ def test_error_of_every_line_shrinks_by_its_factor() -> None:
 
 def test_a_model_too_far_off_grows_and_the_best_drive_is_kept() -> None:
     plant = table(0.9, 0.9)  # |1 - P_d / P| is 1.02 at 1.81 Hz
-    fixed = iterate_drive(run(plant), table(), target(), RATE, runs=12, band=BAND)
+    fixed = iterate_drive(run(plant), table(), target(), RATE, runs=12, band=BAND, fade=0.0)
     assert "the error grew" in fixed.ended
     y = run(plant)(fixed.drive)
     assert np.sqrt(np.sum((target() - y) ** 2) / np.sum(target() ** 2)) == pytest.approx(min(fixed.errors))
-    estimated = iterate_drive(run(plant), table(), target(), RATE, runs=3, band=BAND, form="estimated")
+    estimated = iterate_drive(run(plant), table(), target(), RATE, runs=3, band=BAND, fade=0.0, form="estimated")
     assert estimated.errors[0] == fixed.errors[0] > 0.2
     assert estimated.errors[-1] < 0.01
 
 
 def test_noise_bounds_what_is_reached() -> None:
     plant = table(1.73 / 1.89, 4.64 / 5.17)
-    found = iterate_drive(run(plant, 0.01), table(), target(), RATE, runs=4, band=BAND, form="estimated")
+    found = iterate_drive(run(plant, 0.01), table(), target(), RATE, runs=4, band=BAND, fade=0.0, form="estimated")
     assert 0.005 < min(found.errors) < 0.05
 
 
 def test_drive_stays_within_its_limit() -> None:
-    free = iterate_drive(run(table()), table(), target(), RATE, runs=1, band=BAND)
+    free = iterate_drive(run(table()), table(), target(), RATE, runs=1, band=BAND, fade=0.0)
     most = 0.5 * np.abs(free.drive).max()
-    held = iterate_drive(run(table()), table(), target(), RATE, runs=2, band=BAND, largest=most)
+    held = iterate_drive(run(table()), table(), target(), RATE, runs=2, band=BAND, fade=0.0, largest=most)
     assert np.abs(held.drive).max() <= most
 
 
