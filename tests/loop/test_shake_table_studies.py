@@ -9,8 +9,8 @@ import pytest
 
 from hmor.studies.base import Options
 from hmor.studies.shake_table import compensators, drive, sink
-from hmor.study.stages.pipeline import find_pipeline
 from hmor.study.simulate import built_in_test
+from hmor.study.stages.pipeline import find_pipeline
 from mor import lhs
 from mor.dynamics.control_design import low_pass
 from mor.models.shake_table import POSITION_TABLE, two_storey_frame
@@ -126,7 +126,7 @@ def test_feedforward_on_the_true_model_leaves_its_low_pass() -> None:
         ("shake_table", {"share": 2.0}, r"share of iterate_drive must lie above 0 and up to 1, got 2"),
         ("shake_table", {"case": "fixed", "scale": 1.5}, r"must keep the table within 76.2 mm, got .* lower scale"),
         ("table_sink", {"case": "pid"}, r"case of study 'table_sink' must be one of 'none', 'feedforward'"),
-        ("table_sink", {"case": "state", "curvature": -1.0}, r"'curvature' must be .*, got -1"),
+        ("table_sink", {"case": "state", "curvature": -1.0}, r"Parameter 'curvature' must lie in .* got -1"),
         ("table_sink", {"case": "state", "scale": 2.0}, r"Largest motion of floor 2 must be at most 68.6 mm"),
         ("table_sink", {"case": "state", "move_weight": 1e-4}, r"noise of the sensors is amplified"),
         ("compensators", {"kind": "pid"}, r"kind of study 'compensators' must be one of 'ff', 'mbc'"),

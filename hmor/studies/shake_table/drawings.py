@@ -129,7 +129,7 @@ def draw_iteration(result: Mapping[str, Any], record: Record | None) -> Sequence
     found = [(figure, "Error of every run; a series ends when its error grows, and the best drive is kept.")]
     if record is not None:
         figure, axes = panels(1, 1, 6.2, 3.2)
-        f = np.fft.rfftfreq(len(record.time), 1 / record.rate)
+        f = np.arange(len(record.time) // 2 + 1) * (record.rate / len(record.time))
         keep = (f > 0.2) & (f < 20)
         for i, name in enumerate(("target", "acceleration")):
             line(axes[0, 0], f[keep], np.abs(np.fft.rfft(record[name]))[keep] / record.rate, i - 1, name, thin=False)
@@ -176,8 +176,8 @@ def draw_sweep() -> Figure:
         (1.9, "compensator\ndesigned on a model", COLOURS[1]),
         (3.6, "plant\n50 rad/s, 0.5", STEEL),
     ):
-        style = {"boxstyle": "round,pad=0.04", "facecolor": "none", "edgecolor": colour, "linewidth": 1.5}
-        ax.add_patch(FancyBboxPatch((x, 0.28), 1.1, 0.44, **style))
+        box = FancyBboxPatch((x, 0.28), 1.1, 0.44, boxstyle="round,pad=0.04", facecolor="none", edgecolor=colour)
+        ax.add_patch(box)
         ax.text(x + 0.55, 0.5, words, ha="center", va="center", fontsize=9, color=colour)
     ax.text(2.45, 0.12, "45 to 55 rad/s, 0.25 to 0.75", ha="center", fontsize=9, color=GREY)
     arrow = {"arrowstyle": "->", "color": GREY}
