@@ -129,7 +129,7 @@ def draw_iteration(result: Mapping[str, Any], record: Record | None) -> Sequence
     found = [(figure, "Error of every run; a series ends when its error grows, and the best drive is kept.")]
     if record is not None:
         figure, axes = panels(1, 1, 6.2, 3.2)
-        f = np.arange(len(record.time) // 2 + 1) * (record.rate / len(record.time))
+        f = np.asarray(np.fft.rfftfreq(len(record.time), 1 / record.rate), dtype=np.float64)
         keep = (f > 0.2) & (f < 20)
         for i, name in enumerate(("target", "acceleration")):
             line(axes[0, 0], f[keep], np.abs(np.fft.rfft(record[name]))[keep] / record.rate, i - 1, name, thin=False)
