@@ -7,6 +7,7 @@ import pytest
 
 from hmor.studies.base import Options, ground_motion
 from hmor.studies.multi_axial.curved_bridge import BOXES, CASES, build, complete, deck, judge, numerical, piers
+from hmor.study.simulate import built_in_test
 from rt_runtime import ConfigError, PythonBlock, Tripped
 
 FAULT_AT = 4.0
@@ -84,3 +85,12 @@ def test_reference_is_the_undivided_bridge() -> None:
     d = complete(0.02, motion(), 5.0)
     assert d.shape == (5000, 10)
     assert 1e-4 < np.abs(d).max() < 0.05
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("curved_bridge", {"pier 1", "pier 3", "X1", "Y3"}), ("moment_frame", {"column: tested", "Z"})]
+)
+def test_set_up_is_drawn(name: str, words: set[str]) -> None:
+    test = built_in_test(name)
+    assert test.drawing is not None
+    assert words <= {text.get_text() for axes in test.drawing().axes for text in axes.texts}

@@ -29,6 +29,7 @@ from hmor.studies.multi_axial.loading_box import (
     error,
     perturbed,
 )
+from hmor.studies.multi_axial.set_up import draw_bridge
 from mor import Normal, ParameterSpace, lhs, prediction_model
 from mor.dynamics.preflight import preflight
 from mor.dynamics.projection import FreeInterface, SparseStructure
@@ -370,4 +371,5 @@ TEST = VirtualTest(
         "case", "scale", "guarded", "noise", "order", "spacing", "lead", "prediction", "moves", "move_weight",
         "disturbance_gain", "input_variance",
     ),
+    drawing=draw_bridge,
 )  # fmt: skip

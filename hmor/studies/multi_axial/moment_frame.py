@@ -29,6 +29,7 @@ from hmor.studies.multi_axial.loading_box import (
     error,
     perturbed,
 )
+from hmor.studies.multi_axial.set_up import draw_moment_frame
 from mor import Normal, ParameterSpace, lhs, prediction_model
 from mor.dynamics.control_design import inverse_with_low_pass, low_pass, lqg_feedback
 from mor.dynamics.preflight import preflight
@@ -311,4 +312,5 @@ TEST = VirtualTest(
         "case", "guarded", "noise", "corner", "order", "spacing", "lead", "prediction", "moves", "move_weight",
         "disturbance_gain",
     ),
+    drawing=draw_moment_frame,
 )  # fmt: skip
