@@ -19,6 +19,8 @@ from rt_runtime.errors import ConfigError
 
 SHORTEST_KEY = 16
 MOST_VALUES = 32
+MOST_OF_PROTOCOL = {1: (16, 15), 2: (MOST_VALUES, MOST_VALUES)}
+"""Commands and measured signals of a rig by the version of its protocol; the welcome of version 1 tells 15 of them."""
 
 LINK = ("state", "lost", "repeated", "conflicting", "foreign", "rejected", "delay", "drift")
 """What a `Link` tells, in the order of its outputs."""
@@ -207,6 +209,10 @@ class UdpRig(_core.UdpRig):
         How long the start waits for the rig, in s.
     goodbye
         Start a small process beside this one that asks the rig to go to rest if this one is killed.
+    protocol
+        Version of the protocol, 2, or 1 for a rig of before (16 commands and 15 measured signals at most). Only this
+        one is spoken: nobody on the network can talk the two sides down to the weaker one. A rig of version 1 has no
+        watchdog of its own, and stays where it is when this process is killed.
     """
 
     def __init__(
@@ -220,22 +226,32 @@ class UdpRig(_core.UdpRig):
         insecure: bool = False,
         timeout: float = 2.0,
         goodbye: bool = True,
+        protocol: int = 2,
     ) -> None:
         of = "UdpRig"
-        for name, value in (("n_command", n_command), ("n_measured", n_measured)):
-            if whole(value, name, of, 1) > MOST_VALUES:
-                raise ConfigError(f"{name} of {of} must be at most {MOST_VALUES}, got {value}.")
+        for name, value, most in zip(
+            ("n_command", "n_measured"), (n_command, n_measured), most_of(protocol, of), strict=True
+        ):
+            if whole(value, name, of, 1) > most:
+                raise ConfigError(f"{name} of {of} must be at most {most} in protocol {protocol}, got {value}.")
         if not 0 < whole(port, "port", of, 0) < 65536:
             raise ConfigError(f"port of {of} must lie between 1 and 65535, got {port}.")
         positive(timeout, "timeout", of)
         key = checked_key(key, of, host=host, insecure=insecure)
         program = str(goodbye_program()) if goodbye else ""
-        super().__init__(n_command, n_measured, host, port, key, timeout, program)
+        super().__init__(n_command, n_measured, host, port, key, timeout, program, protocol)
 
     @property
     def round_trips(self) -> Durations:
         """Times from sending a command to the arrival of its answer, by the kernel's clock."""
         return Durations.of(self.round_trip.describe())
+
+
+def most_of(protocol: int, of: str) -> tuple[int, int]:
+    """Return how many commands and measured signals a rig may have in a version of the protocol."""
+    if protocol not in MOST_OF_PROTOCOL:
+        raise ConfigError(f"protocol of {of} must be 1 or 2, got {protocol!r}.")
+    return MOST_OF_PROTOCOL[protocol]
 
 
 def checked_key(key: bytes, of: str, *, host: str, insecure: bool) -> bytes:

@@ -11,7 +11,7 @@ from rt_runtime import _core
 from rt_runtime.checks import positive, whole
 from rt_runtime.engine.loop import Loop
 from rt_runtime.errors import ConfigError
-from rt_runtime.rig.actuators import MOST_VALUES, RIG_STATES, checked_key
+from rt_runtime.rig.actuators import RIG_STATES, checked_key, most_of
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,12 @@ class InProcessRig(_core.InProcessRig):
     """
 
     def __init__(self, loop: Loop, commands: Sequence[str], measured: Sequence[str]) -> None:
-        core, names = _built(loop, commands, measured)
+        core, names = _built(loop, commands, measured, 2)
         super().__init__(core, [names.index(name) for name in commands], [names.index(name) for name in measured])
         self.loop = loop  # its blocks must live as long
 
 
-def _built(loop: Loop, commands: Sequence[str], measured: Sequence[str]) -> tuple[_core.Loop, list[str]]:
+def _built(loop: Loop, commands: Sequence[str], measured: Sequence[str], protocol: int) -> tuple[_core.Loop, list[str]]:
     """Check the loop of a rig and build it; return it with the names on its bus."""
     loop.check()
     core, names = loop.build()
@@ -89,9 +89,10 @@ def _built(loop: Loop, commands: Sequence[str], measured: Sequence[str]) -> tupl
     for name in commands:
         if not loop.is_constant(name):
             raise ConfigError(f"Command '{name}' of the rig must be declared with loop.constant in its loop.")
-    for what, group in (("commands", commands), ("measured", measured)):
-        if not 1 <= len(group) <= MOST_VALUES:
-            raise ConfigError(f"{what} of Rig must be 1 to {MOST_VALUES} signals, got {len(group)}.")
+    most = most_of(protocol, "Rig")
+    for what, group, n in zip(("commands", "measured"), (commands, measured), most, strict=True):
+        if not 1 <= len(group) <= n:
+            raise ConfigError(f"{what} of Rig must be 1 to {n} signals in protocol {protocol}, got {len(group)}.")
     return core, names
 
 
@@ -126,6 +127,8 @@ class Rig:
         Start every session with the specimen as built; otherwise it stays as the last session left it.
     faults
         What it does wrong on purpose.
+    protocol
+        Version of the protocol it speaks: 2, or 1 for a loop of before. Only this one; as for `UdpRig`.
     """
 
     def __init__(
@@ -143,9 +146,10 @@ class Rig:
         ramp: float = 2.0,
         reset: bool = False,
         faults: Faults | None = None,
+        protocol: int = 2,
     ) -> None:
         of = "Rig"
-        self._core_loop, names = _built(loop, commands, measured)
+        self._core_loop, names = _built(loop, commands, measured, protocol)
         hold = whole(hold_after, "hold_after", of, 1) / loop.rate
         lease = max(2.0, 3.0 * hold) if lease is None else positive(lease, "lease", of)
         if lease <= hold:
@@ -158,7 +162,18 @@ class Rig:
         key = checked_key(key, of, host=host, insecure=insecure)
         try:
             self._rig = _core.Rig(
-                self._core_loop, ins, outs, host, port, key, hold, lease, positive(ramp, "ramp", of), reset, faulty
+                self._core_loop,
+                ins,
+                outs,
+                host,
+                port,
+                key,
+                hold,
+                lease,
+                positive(ramp, "ramp", of),
+                reset,
+                faulty,
+                protocol,
             )
         except RuntimeError as error:
             raise ConfigError(str(error)) from None

@@ -132,6 +132,7 @@ class Watched:
     status: str
     sent: str | None
     linked: bool
+    protocol: int | None = None
 
 
 def watched_actuators(loop: Loop) -> list[Watched]:
@@ -145,7 +146,8 @@ def watched_actuators(loop: Loop) -> list[Watched]:
         prefix = age.removesuffix(".age")
         sent = f"{prefix}.sent" if f"{prefix}.sent" in declared else None
         linked = loop.is_written(f"{prefix}.conflicting")
-        found.append(Watched(prefix, tuple(measured), age, status, sent, linked))
+        protocol = actuator.protocol if isinstance(actuator, _core.UdpRig) else None
+        found.append(Watched(prefix, tuple(measured), age, status, sent, linked, protocol))
     return found
 
 
@@ -241,4 +243,12 @@ def unwatched(loop: Loop) -> list[str]:
                 f"sign and unit of '{responses[c.measured]}' at first: a lie from the first tick is learned "
                 f"as the truth; declare stiffness of command '{c.name}'."
             )
-    return [*words, *(f"link of rig '{rig.prefix}': add a Link block." for rig in actuators if not rig.linked)]
+    words += [f"link of rig '{rig.prefix}': add a Link block." for rig in actuators if not rig.linked]
+    return [
+        *words,
+        *(
+            f"what rig '{rig.prefix}' does when this process dies: protocol 1 has no watchdog, the last command holds."
+            for rig in actuators
+            if rig.protocol == 1
+        ),
+    ]

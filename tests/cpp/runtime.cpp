@@ -88,7 +88,7 @@ void nothing_is_allocated_per_tick() {
   std::printf("allocations in %ld guarded ticks: %ld\n", static_cast<long>(loop.tick()), during);
 }
 
-void nothing_is_allocated_by_a_udp_rig() {
+void nothing_is_allocated_by_a_udp_rig(int version) {
   const std::string key(32, 'k');
   Gain spring(matrix(2, 1, {1.0, 100.0}), {0.0, 0.0});
   Loop specimen(dt, std::vector<double>(3, 0.0));
@@ -96,9 +96,9 @@ void nothing_is_allocated_by_a_udp_rig() {
   RigFaults faults;
   faults.loss = faults.repeat = faults.reorder = faults.forge = faults.replay = 0.05;
   const Patience patience{1'000'000'000, 30'000'000'000, 1'000'000'000};
-  Rig rig(specimen, {2}, {0, 1}, "127.0.0.1", 0, key, patience, false, faults);
+  Rig rig(specimen, {2}, {0, 1}, "127.0.0.1", 0, key, patience, false, faults, version);
   std::thread server([&] { rig.serve(60.0); });
-  UdpRig client(1, 2, "127.0.0.1", rig.port(), key, 5.0, "");
+  UdpRig client(1, 2, "127.0.0.1", rig.port(), key, 5.0, "", version);
   client.start();
   double measured[2] = {0.0, 0.0}, age = 0.0, command = 0.0, oldest = 0.0;
   const long before = allocations.load();
@@ -120,7 +120,7 @@ void nothing_is_allocated_by_a_udp_rig() {
   CHECK(during == 0);
   const Traffic& t = client.traffic();
   CHECK(t.sent == 2000 && t.forged > 20 && t.repeated > 20 && t.damaged == 0);
-  std::printf("udp: %ld allocations in 2000 ticks, %ld lost, oldest answer %.0f ticks\n", during,
+  std::printf("udp version %d: %ld allocations in 2000 ticks, %ld lost, oldest answer %.0f ticks\n", version, during,
               static_cast<long>(t.lost), oldest);
 }
 
@@ -161,37 +161,60 @@ void the_window_counts_whatever_the_sequence() {
   CHECK(traffic.lost == lost && traffic.reordered == reordered && traffic.repeated == repeated);
 }
 
-void a_datagram_is_judged_by_every_byte() {
-  const Seal seal(std::string(32, 'k')), other(std::string(32, 'j'));
-  Datagram sent;
+void a_datagram_is_judged_by_every_byte(int version) {
+  const Seal seal(std::string(32, 'k'), version), other(std::string(32, 'j'), version);
+  Datagram sent, got;
   sent.kind = Datagram::command;
   sent.count = 3;
+  sent.sequence = 7;
+  sent.loop_nonce = {1, 2, 3, 4};
+  sent.rig_nonce = {5, 6, 7, 8};
   sent.values = {1.0, 2.0, 3.0};
-  seal.close(sent);
-  std::array<std::uint8_t, 400> wire{};
-  std::copy_n(sent.bytes(), sent.body(), wire.begin());
-  std::copy_n(sent.tag.data(), Datagram::trailer, wire.begin() + static_cast<std::ptrdiff_t>(sent.body()));
-  const auto judge = [&](const std::array<std::uint8_t, 400>& bytes, std::size_t size, const Seal& with) {
-    Datagram got;
-    std::memcpy(static_cast<void*>(&got), bytes.data(), sizeof got);
-    return with.judge(got, size);
-  };
-  CHECK(judge(wire, sent.size(), seal) == Verdict::good);
-  CHECK(judge(wire, sent.size(), other) == Verdict::forged);
-  for (std::size_t size = 0; size < 400; ++size)
-    if (size != sent.size()) CHECK(judge(wire, size, seal) != Verdict::good);
-  for (std::size_t i = 0; i < sent.size() - 4; ++i)  // the last four bytes carry nothing
+  Wire wire;
+  seal.write(sent, wire);
+  const std::size_t tag = version == 1 ? 176 : sent.body(), crc_at = wire.size - 8;
+  CHECK(wire.size == (version == 1 ? 216 : 120));
+  CHECK(seal.read(wire, got) == Verdict::good && got.values[2] == 3.0 && got.sequence == 7 && got.count == 3);
+  CHECK(got.loop_nonce == sent.loop_nonce && got.rig_nonce == sent.rig_nonce && got.kind == Datagram::command);
+  CHECK(other.read(wire, got) == Verdict::forged);
+  CHECK(Seal(std::string(32, 'k'), 3 - version).read(wire, got) != Verdict::good);
+  for (std::size_t size = 0; size < 400; ++size) {
+    Wire cut = wire;
+    cut.size = size;
+    if (size != wire.size) CHECK(seal.read(cut, got) != Verdict::good);
+  }
+  for (std::size_t i = 0; i < wire.size - 4; ++i)  // the last four bytes carry nothing
     for (int bit = 0; bit < 8; ++bit) {
-      auto damaged = wire;
-      damaged[i] = static_cast<std::uint8_t>(damaged[i] ^ (1u << bit));
-      CHECK(judge(damaged, sent.size(), seal) != Verdict::good);
+      Wire damaged = wire;
+      damaged.bytes[i] = static_cast<std::uint8_t>(damaged.bytes[i] ^ (1u << bit));
+      CHECK(seal.read(damaged, got) != Verdict::good);
     }
-  for (std::size_t i = 8; i < sent.body(); ++i) {  // with a CRC that fits, as an attacker would
-    auto forged = wire;
-    forged[i] ^= 1;
-    const std::uint32_t crc = crc32({forged.data(), sent.body() + 16});
-    std::memcpy(forged.data() + sent.body() + 16, &crc, sizeof crc);
-    CHECK(judge(forged, sent.size(), seal) == Verdict::forged);
+  for (std::size_t i = 8; i < tag; ++i) {  // with a CRC that fits, as an attacker would
+    Wire forged = wire;
+    forged.bytes[i] ^= 1;
+    const std::uint32_t crc = crc32({forged.bytes.data(), crc_at});
+    std::memcpy(forged.bytes.data() + crc_at, &crc, sizeof crc);
+    CHECK(seal.read(forged, got) == Verdict::forged);
+  }
+}
+
+void version_1_says_what_it_has_words_for() {
+  const Seal seal("", 1);
+  Wire wire;
+  for (int kind = 1; kind <= Datagram::notice; ++kind) {
+    Datagram message, got;
+    message.kind = static_cast<std::uint8_t>(kind);
+    message.n_command = 6;
+    message.n_measured = 12;
+    message.count = kind == Datagram::hello || kind == Datagram::bye ? 0 : 12;
+    for (int i = 0; i < 12; ++i) message.values[i] = 1.0 + i;
+    seal.write(message, wire);
+    CHECK((wire.size > 0) == (kind <= Datagram::bye));
+    if (wire.size == 0) continue;
+    CHECK(seal.read(wire, got) == Verdict::good && got.kind == kind && got.version == 1);
+    if (kind <= Datagram::welcome) CHECK(got.n_command == 6 && got.n_measured == 12);
+    if (kind >= Datagram::welcome && kind < Datagram::bye) CHECK(got.count == 12 && got.values[11] == 12.0);
+    if (kind == Datagram::bye) CHECK(got.count == 1 && got.values[0] == 0.0);
   }
 }
 
@@ -313,10 +336,11 @@ void a_paced_loop_comes_to_rest_when_asked() {
 
 int main() {
   nothing_is_allocated_per_tick();
-  nothing_is_allocated_by_a_udp_rig();
+  for (const int version : {1, 2}) nothing_is_allocated_by_a_udp_rig(version);
   a_live_reader_sees_whole_frames_only();
   the_window_counts_whatever_the_sequence();
-  a_datagram_is_judged_by_every_byte();
+  for (const int version : {1, 2}) a_datagram_is_judged_by_every_byte(version);
+  version_1_says_what_it_has_words_for();
   a_watchdog_acts_in_its_order();
   the_ring_keeps_frames_whole_and_in_order(false);
   the_ring_keeps_frames_whole_and_in_order(true);

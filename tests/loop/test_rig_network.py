@@ -238,29 +238,6 @@ def version1(kind: int) -> bytes:
     return body + struct.pack("<II", zlib.crc32(body), 0)
 
 
-def test_a_version_1_rig_is_refused_with_a_sentence_that_says_how_to_update() -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as old:
-        old.bind(("127.0.0.1", 0))
-        old.settimeout(5.0)
-
-        def serve() -> None:  # as version 1 did: what has not its size is dropped without a word
-            while True:
-                data, peer = old.recvfrom(2000)
-                whole = len(data) == 216 and struct.unpack("<I", data[208:212]) == (zlib.crc32(data[:208]),)
-                if whole and data[4:8] == b"\x01\x00\x01\x01":
-                    old.sendto(version1(2), peer)
-                    return
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        with pytest.raises(
-            RuntimeError,
-            match=r"speaks version 1 of the rig protocol, this side version 2; update the rig: install the same",
-        ):
-            UdpRig(1, 2, port=old.getsockname()[1], timeout=1.0).start()
-        thread.join()
-
-
 def test_a_version_1_loop_is_told_that_the_rig_speaks_version_2() -> None:
     with rig_process() as (_, port), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as loop:
         loop.connect(("127.0.0.1", port))

@@ -84,6 +84,10 @@ def register(app: typer.Typer) -> None:
         insecure: Annotated[
             bool, typer.Option("--insecure", help="Listen for other machines without a key: anybody can move the rig.")
         ] = False,
+        protocol: Annotated[
+            int,
+            typer.Option(min=1, max=2, metavar="VERSION", help="Version of the rig protocol; 1 for a loop of before."),
+        ] = 2,
         as_json: JsonOption = False,
     ) -> None:
         """Play the physical side of a test over UDP.
@@ -113,7 +117,7 @@ def register(app: typer.Typer) -> None:
         faults = Faults(loss, late, late_by, repeat, reorder, forge, replay, nan_tick, stuck_tick, seed, twin, creep)
         rig = Rig(
             side.loop, side.commands, side.measured, host=host, port=port, key=key, insecure=insecure,
-            hold_after=hold_after, lease=lease, ramp=ramp, reset=reset, faults=faults,
+            hold_after=hold_after, lease=lease, ramp=ramp, reset=reset, faults=faults, protocol=protocol,
         )  # fmt: skip
         ports = "; ".join(f"{k}: " + ", ".join(f"{n} [{u}]" for n, u in v.items()) for k, v in side.describe().items())
 

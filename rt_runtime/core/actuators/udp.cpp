@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "net/version1.hpp"
@@ -33,17 +34,19 @@ std::string busy_words(const Datagram& busy) {
 }  // namespace
 
 UdpRig::UdpRig(int n_command, int n_measured, std::string host, int port, const std::string& key, double timeout,
-               std::string goodbye)
+               std::string goodbye, int version)
     : Actuator(n_command, n_measured),
       host_(std::move(host)),
       port_(port),
-      key_(key),
-      seal_(key),
+      seal_(key, version),
+      old_seal_(key, 1),
       timeout_(timeout),
       goodbye_(std::move(goodbye)),
       last_(n_measured, 0.0) {
   if (n_command > Datagram::most_values || n_measured > Datagram::most_values)
     throw std::invalid_argument("a rig has at most 32 commands and 32 measured signals.");
+  if (old() && (n_command > most_values_version1 || n_measured > most_told_version1))
+    throw std::invalid_argument("a rig of protocol version 1 has at most 16 commands and 15 measured signals.");
 }
 
 /// A message of this session, unsigned.
@@ -57,33 +60,49 @@ Datagram UdpRig::message(Datagram::Kind kind) const noexcept {
   return made;
 }
 
+bool UdpRig::say(const Datagram& message) noexcept {
+  seal_.write(message, wire_);
+  return socket_.send(wire_);
+}
+
+/// False when nothing has come.
+bool UdpRig::hear(Verdict& verdict, Clock& arrived) noexcept {
+  if (!socket_.receive(wire_, arrived)) return false;
+  verdict = seal_.read(wire_, in_);
+  return true;
+}
+
+void UdpRig::refuse(int version) const {
+  const std::string what =
+      version == 1 ? "update the rig (docs/rig_protocol.md), or, if that cannot be, say protocol = 1: such a rig has no "
+                     "watchdog of its own"
+      : old()      ? "leave protocol = 1 away"
+                   : "update the loop: install the same release of hybrid-mor on both sides";
+  throw std::runtime_error("Rig at " + host_ + ":" + std::to_string(port_) + " speaks version " +
+                           std::to_string(version) + " of the rig protocol, this side version " +
+                           std::to_string(seal_.version()) + "; " + what + ".");
+}
+
 /// Sends a question again and again until `judge` takes an answer with our nonce (true) or the time is over (false).
 template <typename Judge>
 bool UdpRig::ask(const Datagram& question, Clock give_up, Judge&& judge) {
   const std::string where = "Rig at " + host_ + ":" + std::to_string(port_);
-  bool old_asked = false;
+  bool old_asked = old();
   for (Clock now = now_ns(), begun = now; now < give_up; now = now_ns()) {
-    socket_.send(question);
+    say(question);
     if (question.kind == Datagram::hello && !old_asked && now - begun > (give_up - begun) / 2) {
-      const Version1 old = version1_hello(n_command(), n_measured(), key_);  // a version 1 rig answers nothing else
-      socket_.send(old.data(), old.size());
+      old_seal_.write(question, wire_);  // to name it: a version 1 rig answers nothing else
+      if (wire_.size > 0) socket_.send(wire_);
       old_asked = true;
     }
     for (const Clock again = std::min(now_ns() + ask_again_ns, give_up); (now = now_ns()) < again;) {
       socket_.wait(again - now);
       if (between_waits != nullptr) between_waits();
       Clock arrived = 0;
-      long size = 0;
-      while ((size = socket_.receive(in_, arrived)) >= 0) {
-        const bool old = is_version1(in_.bytes(), static_cast<std::size_t>(size));
-        const Verdict verdict = seal_.judge(in_, static_cast<std::size_t>(size));
+      for (Verdict verdict; hear(verdict, arrived);) {
         if (verdict == Verdict::forged)
           throw std::runtime_error(where + " answered with a signature that does not fit; give both sides the same key.");
-        if (verdict == Verdict::other_version && (old || in_.version > Datagram::version_now))
-          throw std::runtime_error(
-              where + " speaks version " + std::to_string(in_.version) + " of the rig protocol, this side version " +
-              std::to_string(Datagram::version_now) + "; update the " + (old ? "rig" : "loop") +
-              ": install the same release of hybrid-mor there (for a rig of your own see docs/rig_protocol.md).");
+        if (verdict == Verdict::other_version) refuse(in_.version);
         if (verdict == Verdict::good && in_.loop_nonce == question.loop_nonce && judge(in_, where)) return true;
       }
     }
@@ -92,10 +111,8 @@ bool UdpRig::ask(const Datagram& question, Clock give_up, Judge&& judge) {
 }
 
 void UdpRig::greet(Clock give_up) {
-  Datagram hello = message(Datagram::hello);
-  seal_.close(hello);
   std::string busy;
-  const bool answered = ask(hello, give_up, [&](const Datagram& answer, const std::string& where) {
+  const bool answered = ask(message(Datagram::hello), give_up, [&](const Datagram& answer, const std::string& where) {
     if (answer.kind == Datagram::busy && answer.count == 3) {
       busy = where + busy_words(answer);
       // Silent or on its way to rest: it is free soon. Otherwise do not start by surprise when the other test ends.
@@ -107,6 +124,7 @@ void UdpRig::greet(Clock give_up) {
                                std::to_string(answer.n_measured) + " measured signals, the loop expects " +
                                std::to_string(n_command()) + " and " + std::to_string(n_measured()) + ".");
     out_.rig_nonce = answer.rig_nonce;
+    if (old()) take(answer);  // the session begins with the first command
     return true;
   });
   if (!answered && !busy.empty()) throw std::runtime_error(busy);
@@ -115,15 +133,19 @@ void UdpRig::greet(Clock give_up) {
                              short_number(timeout_) + " s, got nothing; start it (hmor rig) or check address and key.");
 }
 
+/// The rig is ours and stands where it says.
+void UdpRig::take(const Datagram& answer) noexcept {
+  std::copy_n(answer.values.begin(), n_measured(), last_.begin());
+  state_ = answer.state;
+  owns_ = true;
+}
+
 void UdpRig::claim(Clock give_up) {
-  Datagram claim = message(Datagram::claim);
-  seal_.close(claim);
-  const bool answered = ask(claim, give_up, [&](const Datagram& answer, const std::string& where) {
+  const bool answered = ask(message(Datagram::claim), give_up, [&](const Datagram& answer, const std::string& where) {
     if (answer.kind == Datagram::busy && answer.count == 3) throw std::runtime_error(where + busy_words(answer));
     if (answer.kind != Datagram::granted || answer.rig_nonce != out_.rig_nonce || answer.count != n_measured())
       return false;
-    std::copy_n(answer.values.begin(), n_measured(), last_.begin());
-    state_ = answer.state;
+    take(answer);
     return true;
   });
   if (!answered)
@@ -144,15 +166,16 @@ void UdpRig::start() {
   const Clock give_up = now_ns() + static_cast<Clock>(timeout_ * 1e9);
   try {
     out_.loop_nonce = new_nonce();
+    if (old()) std::fill(out_.loop_nonce.begin() + nonce_version1, out_.loop_nonce.end(), std::uint8_t{0});
     greet(give_up);
-    claim(std::max(give_up, now_ns() + 4 * ask_again_ns));
+    if (!old()) claim(std::max(give_up, now_ns() + 4 * ask_again_ns));
     out_ = message(Datagram::command);
     out_.count = static_cast<std::uint8_t>(n_command());
     Datagram last_words = message(Datagram::bye);
     last_words.count = 1;
     last_words.values[0] = 1.0;  // to rest
-    seal_.close(last_words);
-    goodbye_.watch(socket_, last_words);
+    seal_.write(last_words, wire_);
+    goodbye_.watch(socket_, wire_);
   } catch (...) {
     stop();
     throw;
@@ -164,25 +187,27 @@ void UdpRig::stop() noexcept {
   Datagram bye = message(Datagram::bye);
   bye.count = 1;
   bye.values[0] = 0.0;  // stay where you are
-  seal_.close(bye);
-  bool heard = out_.rig_nonce == Nonce{};  // no session, nobody to tell
+  bye.sequence = old() ? out_.sequence + 1 : 0;
+  bool heard = !owns_;  // no session, nobody to tell
   for (int i = 0; i < releases && !heard; ++i) {
-    socket_.send(bye);
-    for (Clock now = now_ns(), again = now + release_again_ns; now < again && !heard; now = now_ns()) {
+    say(bye);
+    heard = old() && i == 2;  // version 1 does not answer: one of three will come through
+    for (Clock now = now_ns(), again = now + release_again_ns; !old() && now < again && !heard; now = now_ns()) {
       socket_.wait(again - now);
       Clock arrived = 0;
-      for (long size; !heard && (size = socket_.receive(in_, arrived)) >= 0;)
-        heard = seal_.judge(in_, static_cast<std::size_t>(size)) == Verdict::good && in_.kind == Datagram::released &&
-                in_.loop_nonce == out_.loop_nonce && in_.rig_nonce == out_.rig_nonce;
+      for (Verdict verdict; !heard && hear(verdict, arrived);)
+        heard = verdict == Verdict::good && in_.kind == Datagram::released && in_.loop_nonce == out_.loop_nonce &&
+                in_.rig_nonce == out_.rig_nonce;
     }
   }
+  owns_ = false;
   goodbye_.dismiss();
   socket_.close();
 }
 
-bool UdpRig::accept(Datagram& message, std::size_t size) noexcept {
+bool UdpRig::accept(const Datagram& message, Verdict verdict) noexcept {
   ++traffic_.received;
-  switch (seal_.judge(message, size)) {
+  switch (verdict) {
     case Verdict::good: break;
     case Verdict::forged: ++traffic_.forged; return false;
     default: ++traffic_.damaged; return false;
@@ -224,9 +249,9 @@ int UdpRig::read(double, double* measured, double* age) noexcept {
   int status = socket_.is_open() ? 0 : no_socket;
   for (int i = 0; status == 0 && i < most_reads; ++i) {
     Clock arrived = 0;
-    const long size = socket_.receive(in_, arrived);
-    if (size < 0) break;
-    if (accept(in_, static_cast<std::size_t>(size))) use(in_, arrived);
+    Verdict verdict;
+    if (!hear(verdict, arrived)) break;
+    if (accept(in_, verdict)) use(in_, arrived);
   }
   for (int j = 0; j < n_measured(); ++j) measured[j] = last_[j];
   *age = static_cast<double>(out_.sequence - answered_);
@@ -237,12 +262,14 @@ int UdpRig::read(double, double* measured, double* age) noexcept {
 
 int UdpRig::write(double, const double* command) noexcept {
   if (!socket_.is_open()) return no_socket;
+  if (old() && !std::all_of(command, command + n_command(), [](double x) { return std::isfinite(x); }))
+    return refused;  // a rig of today refuses it by itself; one of version 1 would obey
   ++out_.sequence;
   for (int i = 0; i < n_command(); ++i) out_.values[i] = command[i];
-  out_.sent_ns = now_ns();
-  seal_.close(out_);
-  sent_at_[out_.sequence % remembered] = wall_ns();
-  if (!socket_.send(out_)) {
+  const Clock now = wall_ns();
+  out_.sent_ns = old() ? now : now_ns();
+  sent_at_[out_.sequence % remembered] = now;
+  if (!say(out_)) {
     ++traffic_.unsent;
     return not_sent;
   }

@@ -22,9 +22,9 @@ namespace hmor {
 class UdpRig final : public Actuator {
  public:
   /// Outside the loop. `timeout` in s is how long `start` waits for the rig; `goodbye` is the path of the watchdog
-  /// process, empty for none.
+  /// process, empty for none; `version` of the protocol is 1 or 2, and only that one is spoken.
   UdpRig(int n_command, int n_measured, std::string host, int port, const std::string& key, double timeout,
-         std::string goodbye);
+         std::string goodbye, int version = Datagram::version_now);
   ~UdpRig() override { stop(); }
 
   /// Asks for the rig and claims it; throws when there is none, it is busy, or it speaks another version.
@@ -41,6 +41,7 @@ class UdpRig final : public Actuator {
   const Histogram& round_trip() const noexcept { return round_trip_; }
   RigState state() const noexcept { return static_cast<RigState>(state_); }
   pid_t goodbye() const noexcept { return goodbye_.process(); }
+  int version() const noexcept { return seal_.version(); }
 
   static constexpr int most_reads = 64;
   /// Status: no session; the host did not send; the rig did not obey the last command; its watchdog has taken over.
@@ -51,21 +52,27 @@ class UdpRig final : public Actuator {
   template <typename Judge>
   bool ask(const Datagram& question, Clock give_up, Judge&& judge);
   void greet(Clock give_up);
+  void take(const Datagram& answer) noexcept;
   void claim(Clock give_up);
   Datagram message(Datagram::Kind kind) const noexcept;
-  bool accept(Datagram& message, std::size_t size) noexcept;
+  bool old() const noexcept { return seal_.version() == 1; }
+  bool say(const Datagram& message) noexcept;
+  bool hear(Verdict& verdict, Clock& arrived) noexcept;
+  [[noreturn]] void refuse(int version) const;
+  bool accept(const Datagram& message, Verdict verdict) noexcept;
   void use(const Datagram& measurement, Clock arrived) noexcept;
 
   static constexpr std::size_t remembered = 1024;  // commands whose time of sending is kept
 
   std::string host_;
   int port_;
-  std::string key_;
-  Seal seal_;
+  Seal seal_, old_seal_;  // the second asks whether a silent rig speaks version 1
   double timeout_;
   Socket socket_;
   Goodbye goodbye_;
   Datagram out_, in_;
+  Wire wire_;
+  bool owns_ = false;  // there is a session
   std::uint64_t answered_ = 0;
   std::uint8_t state_ = 0, flags_ = 0;
   Window window_;

@@ -7,45 +7,64 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "net/version1.hpp"
+
 namespace hmor {
 
 namespace {
 
+constexpr std::size_t tag_size = 16, trailer = tag_size + 8;  // tag, CRC, four bytes of nothing
+
 /// BLAKE2s takes keys of up to 32 bytes; a longer one is hashed, as HMAC does.
 Blake2s mac_with(Bytes key) {
-  if (key.size() <= 32) return {key, sizeof Datagram::tag};
+  if (key.size() <= 32) return {key, tag_size};
   const Digest digest = Blake2s({}, 32).of(key);
-  return {digest, sizeof Datagram::tag};
-}
-
-std::uint32_t crc_of(const Datagram& message) noexcept {
-  return crc32(message.tag, crc32({message.bytes(), message.body()}));
+  return {digest, tag_size};
 }
 
 }  // namespace
 
-Seal::Seal(const std::string& key) {
-  if (!key.empty()) mac_ = mac_with(Bytes(reinterpret_cast<const std::uint8_t*>(key.data()), key.size()));
+Seal::Seal(const std::string& key, int version) : version_(version) {
+  if (key.empty()) return;
+  const Bytes bytes(reinterpret_cast<const std::uint8_t*>(key.data()), key.size());
+  if (version == 1) old_mac_.emplace(bytes);
+  else mac_ = mac_with(bytes);
 }
 
-void Seal::close(Datagram& message) const noexcept {
-  message.tag = {};
-  if (mac_) std::copy_n(mac_->of({message.bytes(), message.body()}).begin(), message.tag.size(), message.tag.begin());
-  message.crc = crc_of(message);
+void Seal::write(const Datagram& message, Wire& wire) const noexcept {
+  if (version_ == 1) return write_version1(message, old_mac_, wire);
+  const std::size_t body = message.body();
+  std::uint8_t* tag = wire.bytes.data() + body;
+  std::memcpy(wire.bytes.data(), &message, body);
+  std::memset(tag, 0, trailer);
+  if (mac_) std::copy_n(mac_->of({wire.bytes.data(), body}).begin(), tag_size, tag);
+  const std::uint32_t crc = crc32({wire.bytes.data(), body + tag_size});
+  std::memcpy(tag + tag_size, &crc, sizeof crc);
+  wire.size = body + trailer;
 }
 
-Verdict Seal::judge(Datagram& message, std::size_t size) const noexcept {
-  if (size < Datagram::head || message.magic != Datagram{}.magic) return Verdict::damaged;
-  if (message.version != Datagram::version_now) return Verdict::other_version;
-  if (message.count > Datagram::most_values || size != message.size()) return Verdict::damaged;
-  std::memmove(message.tag.data(), message.bytes() + message.body(), Datagram::trailer);
-  if (message.crc != crc_of(message)) return Verdict::damaged;
-  if (!mac_) return Verdict::good;
-  const Digest tag = mac_->of({message.bytes(), message.body()});
-  std::uint8_t differs = 0;  // compared in a time that does not depend on where they differ
-  for (std::size_t i = 0; i < message.tag.size(); ++i)
-    differs = static_cast<std::uint8_t>(differs | (tag[i] ^ message.tag[i]));
-  return differs == 0 ? Verdict::good : Verdict::forged;
+Verdict Seal::read(const Wire& wire, Datagram& message) const noexcept {
+  const std::uint8_t* bytes = wire.bytes.data();
+  if (version_ == 1) return read_version1(wire, old_mac_, message);
+  if (wire.size < Datagram::head || !std::equal(bytes, bytes + 4, "HMRG")) return Verdict::damaged;
+  message.version = bytes[4];
+  if (is_version1(wire) || message.version > Datagram::version_now) return Verdict::other_version;
+  const std::size_t count = bytes[6], body = Datagram::head + sizeof(double) * count;
+  if (message.version != version_ || count > Datagram::most_values || wire.size != body + trailer)
+    return Verdict::damaged;
+  const std::uint8_t* tag = bytes + body;
+  std::uint32_t crc = 0;
+  std::memcpy(&crc, tag + tag_size, sizeof crc);
+  if (crc != crc32({bytes, body + tag_size})) return Verdict::damaged;
+  if (mac_) {
+    const Digest right = mac_->of({bytes, body});
+    std::uint8_t differs = 0;  // compared in a time that does not depend on where they differ
+    for (std::size_t i = 0; i < tag_size; ++i) differs = static_cast<std::uint8_t>(differs | (right[i] ^ tag[i]));
+    if (differs != 0) return Verdict::forged;
+  }
+  std::memcpy(static_cast<void*>(&message), bytes, body);
+  message.crc = crc;
+  return Verdict::good;
 }
 
 bool Window::newest(std::uint64_t sequence, std::uint32_t crc, Traffic& traffic) noexcept {

@@ -15,12 +15,12 @@ static_assert(std::endian::native == std::endian::little, "datagrams are little-
 
 using Nonce = std::array<std::uint8_t, 16>;
 
-/// One message between the loop and a rig, little-endian, described in docs/rig_protocol.md. In memory the trailer
-/// (tag, crc) stands behind 32 values, on the wire right behind the last value in use.
+/// One message between the loop and a rig, described in docs/rig_protocol.md. Up to the last value in use it lies in
+/// memory as version 2 sends it, little-endian.
 struct Datagram {
   static constexpr int most_values = 32;
   static constexpr std::uint8_t version_now = 2;
-  static constexpr std::size_t head = 72, trailer = 24;
+  static constexpr std::size_t head = 72;
   static constexpr std::uint8_t refused = 1;  ///< flag of a measurement: the command it answers was not obeyed
   enum Kind : std::uint8_t {
     hello = 1, welcome, command, measurement, bye, busy, claim, granted, released, notice
@@ -35,36 +35,41 @@ struct Datagram {
   Nonce rig_nonce{};            ///< drawn by the rig for one session; zero before it is known
   std::uint64_t sequence = 0;   ///< of this sender in this session, from 1; 0 outside of commands and their answers
   std::uint64_t answers = 0;    ///< a measurement: the sequence of the command it answers
-  std::int64_t sent_ns = 0;     ///< the sender's steady clock
+  std::int64_t sent_ns = 0;     ///< the sender's steady clock (version 1: its wall clock)
   std::uint8_t n_command = 0, n_measured = 0, flags = 0;
   std::array<std::uint8_t, 5> unused{};
   std::array<double, most_values> values{};
-  std::array<std::uint8_t, 16> tag{};  ///< BLAKE2s with the key of all bytes before it, zero without a key
-  std::uint32_t crc = 0;               ///< CRC-32 of all bytes before it
-  std::uint32_t end = 0;
+  std::int64_t answered_ns = 0;  ///< version 1 alone, a measurement: sent_ns of the command it answers
+  std::uint32_t crc = 0;         ///< of what came
 
   std::size_t body() const noexcept { return head + sizeof(double) * count; }
-  std::size_t size() const noexcept { return body() + trailer; }
-  const std::uint8_t* bytes() const noexcept { return reinterpret_cast<const std::uint8_t*>(this); }
 };
-static_assert(offsetof(Datagram, values) == Datagram::head && sizeof(Datagram) == 352);
-static_assert(offsetof(Datagram, tag) + Datagram::trailer == sizeof(Datagram));
+static_assert(offsetof(Datagram, values) == Datagram::head);
+
+/// A message as it goes over the network.
+struct Wire {
+  std::array<std::uint8_t, Datagram::head + 8 * Datagram::most_values + 24> bytes{};
+  std::size_t size = 0;  ///< 0: there is no such message in this version; more than `bytes` has: it was longer
+};
 
 /// What is wrong with a message.
 enum class Verdict { good, damaged, other_version, forged };
 
-/// Signs and judges messages with an optional key.
+/// Signs and judges messages of one version of the protocol with an optional key.
 class Seal {
  public:
-  /// Outside the loop. An empty key: no signature.
-  explicit Seal(const std::string& key);
-  /// In the loop. Sets tag and crc.
-  void close(Datagram& message) const noexcept;
-  /// In the loop. Judges the `size` bytes that came and puts the trailer in its place.
-  Verdict judge(Datagram& message, std::size_t size) const noexcept;
+  /// Outside the loop. An empty key: no signature. `version` is 1 or 2.
+  explicit Seal(const std::string& key, int version = Datagram::version_now);
+  /// In the loop. Writes the signed message.
+  void write(const Datagram& message, Wire& wire) const noexcept;
+  /// In the loop. Judges what came and reads it; of another version only its number is read.
+  Verdict read(const Wire& wire, Datagram& message) const noexcept;
+  int version() const noexcept { return version_; }
 
  private:
+  int version_;
   std::optional<Blake2s> mac_;
+  std::optional<Hmac> old_mac_;  // of version 1
 };
 
 /// What one side saw of the other's messages.

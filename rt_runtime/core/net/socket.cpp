@@ -42,25 +42,14 @@ int Socket::port() const {
   return ntohs(address.sin_port);
 }
 
-bool Socket::send(const Datagram& message, const sockaddr_in* to) const noexcept {
-  iovec pieces[2] = {{const_cast<Datagram*>(&message), message.body()},
-                     {const_cast<std::uint8_t*>(message.tag.data()), Datagram::trailer}};
-  msghdr header{};
-  header.msg_name = const_cast<sockaddr_in*>(to);
-  header.msg_namelen = to ? sizeof *to : 0;
-  header.msg_iov = pieces;
-  header.msg_iovlen = 2;
-  return ::sendmsg(handle_, &header, MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(message.size());
-}
-
-bool Socket::send(const void* bytes, std::size_t size, const sockaddr_in* to) const noexcept {
+bool Socket::send(const Wire& wire, const sockaddr_in* to) const noexcept {
   const auto* there = reinterpret_cast<const sockaddr*>(to);
-  return ::sendto(handle_, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL, there, to ? sizeof *to : 0) ==
-         static_cast<ssize_t>(size);
+  return ::sendto(handle_, wire.bytes.data(), wire.size, MSG_DONTWAIT | MSG_NOSIGNAL, there, to ? sizeof *to : 0) ==
+         static_cast<ssize_t>(wire.size);
 }
 
-long Socket::receive(Datagram& message, std::int64_t& arrived_ns, sockaddr_in* from) const noexcept {
-  iovec piece{&message, sizeof message};
+bool Socket::receive(Wire& wire, std::int64_t& arrived_ns, sockaddr_in* from) const noexcept {
+  iovec piece{wire.bytes.data(), wire.bytes.size()};
   alignas(cmsghdr) char control[128];
   msghdr header{};
   header.msg_name = from;
@@ -70,7 +59,7 @@ long Socket::receive(Datagram& message, std::int64_t& arrived_ns, sockaddr_in* f
   header.msg_control = control;
   header.msg_controllen = sizeof control;
   const ssize_t size = ::recvmsg(handle_, &header, MSG_DONTWAIT | MSG_TRUNC);  // the true size, also of a longer one
-  if (size < 0) return -1;
+  if (size < 0) return false;
   arrived_ns = 0;
   for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c))
     if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_TIMESTAMPNS) {
@@ -78,7 +67,8 @@ long Socket::receive(Datagram& message, std::int64_t& arrived_ns, sockaddr_in* f
       std::memcpy(&arrived, CMSG_DATA(c), sizeof arrived);
       arrived_ns = static_cast<std::int64_t>(arrived.tv_sec) * 1'000'000'000 + arrived.tv_nsec;
     }
-  return static_cast<long>(size);
+  wire.size = static_cast<std::size_t>(size);
+  return true;
 }
 
 void Socket::wait(std::int64_t wait_ns) const noexcept {

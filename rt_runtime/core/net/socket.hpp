@@ -25,10 +25,9 @@ class Socket {
   int port() const;
 
   /// In the loop. False when the host would not take it.
-  bool send(const Datagram& message, const sockaddr_in* to = nullptr) const noexcept;
-  bool send(const void* bytes, std::size_t size, const sockaddr_in* to = nullptr) const noexcept;
-  /// In the loop. Bytes that came, or -1 when there is nothing; the time of arrival by the kernel's clock.
-  long receive(Datagram& message, std::int64_t& arrived_ns, sockaddr_in* from = nullptr) const noexcept;
+  bool send(const Wire& wire, const sockaddr_in* to = nullptr) const noexcept;
+  /// In the loop. False when nothing has come; the time of arrival by the kernel's clock.
+  bool receive(Wire& wire, std::int64_t& arrived_ns, sockaddr_in* from = nullptr) const noexcept;
   /// Waits until something has come, or `wait_ns` have passed.
   void wait(std::int64_t wait_ns) const noexcept;
 

@@ -1,22 +1,24 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <string>
+#include <optional>
+
+#include "net/datagram.hpp"
 
 namespace hmor {
 
-/// Version 1 of the protocol, as far as two sides of different release need it to tell each other so.
-using Version1 = std::array<std::uint8_t, 216>;
+/// Version 1 of the protocol (docs/rig_protocol.md), in terms of the messages of today: at most 16 values, nonces of 4
+/// bytes, HMAC-SHA256; hello, welcome, command, measurement and bye, and no word for anything else.
+constexpr int most_values_version1 = 16, most_told_version1 = 15;  ///< the welcome has room for 15 measured signals
+constexpr std::size_t nonce_version1 = 4;
 
-/// Outside the loop. The hello of a version 1 loop: a version 1 rig answers it, which moves nothing.
-Version1 version1_hello(int n_command, int n_measured, const std::string& key);
-
-/// In the loop. Whether `size` bytes are a whole message of version 1.
-bool is_version1(const std::uint8_t* bytes, std::size_t size) noexcept;
-
-/// In the loop. What makes a version 1 loop say "Rig speaks version 2": its form with another version number.
-Version1 version1_refusal() noexcept;
+// In the loop.
+/// Writes a message; nothing (size 0) where version 1 has no word for it.
+void write_version1(const Datagram& message, const std::optional<Hmac>& mac, Wire& wire) noexcept;
+/// Judges what came and reads it.
+Verdict read_version1(const Wire& wire, const std::optional<Hmac>& mac, Datagram& message) noexcept;
+/// Whether it is a whole message of version 1.
+bool is_version1(const Wire& wire) noexcept;
+/// What makes a version 1 loop say "Rig speaks version 2": its form with another version number.
+Wire version1_refusal() noexcept;
 
 }  // namespace hmor

@@ -98,10 +98,11 @@ void bind_actuators(nb::module_& m) {
       .def(
           "__init__",
           [](UdpRig* self, int n_command, int n_measured, const std::string& host, int port, const nb::bytes& key,
-             double timeout, const std::string& goodbye) {
-            new (self) UdpRig(n_command, n_measured, host, port, text_of(key), timeout, goodbye);
+             double timeout, const std::string& goodbye, int version) {
+            new (self) UdpRig(n_command, n_measured, host, port, text_of(key), timeout, goodbye, version);
           },
-          "n_command"_a, "n_measured"_a, "host"_a, "port"_a, "key"_a, "timeout"_a, "goodbye"_a)
+          "n_command"_a, "n_measured"_a, "host"_a, "port"_a, "key"_a, "timeout"_a, "goodbye"_a, "version"_a)
+      .def_prop_ro("protocol", &UdpRig::version)
       .def_prop_ro("state", [](const UdpRig& rig) { return static_cast<int>(rig.state()); })
       .def_prop_ro("goodbye_process", [](const UdpRig& rig) { return static_cast<int>(rig.goodbye()); })
       .def_prop_ro("traffic", [](const UdpRig& rig) { return counts(rig.traffic()); })
@@ -142,16 +143,16 @@ void bind_actuators(nb::module_& m) {
           "__init__",
           [](Rig* self, Loop& loop, std::vector<int> commands, std::vector<int> measured, const std::string& host,
              int port, const nb::bytes& key, double hold, double lease, double ramp, bool reset,
-             const RigFaults& faults) {
+             const RigFaults& faults, int version) {
             Patience patience;
             patience.hold = static_cast<std::int64_t>(1e9 * hold);
             patience.lease = static_cast<std::int64_t>(1e9 * lease);
             patience.ramp = static_cast<std::int64_t>(1e9 * ramp);
             new (self) Rig(loop, std::move(commands), std::move(measured), host, port, text_of(key), patience, reset,
-                           faults);
+                           faults, version);
           },
           nb::keep_alive<1, 2>(), "loop"_a, "commands"_a, "measured"_a, "host"_a, "port"_a, "key"_a, "hold"_a, "lease"_a,
-          "ramp"_a, "reset"_a, "faults"_a)
+          "ramp"_a, "reset"_a, "faults"_a, "version"_a)
       .def("serve", &Rig::serve, nb::call_guard<nb::gil_scoped_release>(), "seconds"_a)
       .def("ask_to_stop", &Rig::ask_to_stop)
       .def_prop_ro("port", &Rig::port)

@@ -12,7 +12,7 @@
 
 namespace hmor {
 
-void Goodbye::watch(const Socket& socket, const Datagram& message) {
+void Goodbye::watch(const Socket& socket, const Wire& message) {
   dismiss();
   if (program_.empty()) return;
   int ends[2];
@@ -48,11 +48,11 @@ void Goodbye::watch(const Socket& socket, const Datagram& message) {
     throw std::runtime_error("The watchdog process " + program_ + " cannot be started: " + std::strerror(code) +
                              "; install the package again.");
   }
-  std::uint8_t bytes[1 + sizeof message];
-  bytes[0] = message.count;
-  std::memcpy(bytes + 1, message.bytes(), message.body());
-  std::memcpy(bytes + 1 + message.body(), message.tag.data(), Datagram::trailer);
-  const auto size = static_cast<ssize_t>(1 + message.size());
+  std::uint8_t bytes[2 + sizeof message.bytes];
+  const auto length = static_cast<std::uint16_t>(message.size);
+  std::memcpy(bytes, &length, sizeof length);
+  std::memcpy(bytes + sizeof length, message.bytes.data(), message.size);
+  const auto size = static_cast<ssize_t>(sizeof length + message.size);
   if (::send(line_, bytes, static_cast<std::size_t>(size), MSG_NOSIGNAL) != size) {
     dismiss();
     throw std::runtime_error("The watchdog process " + program_ + " ended by itself; install the package again.");

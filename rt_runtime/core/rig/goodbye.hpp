@@ -21,7 +21,7 @@ class Goodbye {
   Goodbye& operator=(const Goodbye&) = delete;
 
   /// Outside the loop. Starts it with the message to send; throws when it cannot be started.
-  void watch(const Socket& socket, const Datagram& message);
+  void watch(const Socket& socket, const Wire& message);
   /// Outside the loop. All is well: it ends without a word.
   void dismiss() noexcept;
   /// Its process, or -1.

@@ -27,9 +27,10 @@ bool take(unsigned char* bytes, long n) {
 
 int main() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) std::signal(number, SIG_IGN);
-  unsigned char count = 0, message[96 + 255 * 8];
-  if (!take(&count, 1) || !take(message, 96 + 8 * count)) return 1;
-  const unsigned long size = 96u + 8u * count;
+  unsigned char length[2], message[1000];
+  if (!take(length, 2)) return 1;
+  const unsigned size = length[0] + 256u * length[1];  // little-endian, as we are
+  if (size > sizeof message || !take(message, size)) return 1;
 
   // Two ways to learn of the end: the line closes, unless a child of that process still holds it; the process ends.
   pollfd ends[2] = {{line, POLLIN, 0}, {static_cast<int>(syscall(SYS_pidfd_open, getppid(), 0)), POLLIN, 0}};

@@ -27,11 +27,12 @@ Blake2s secret() {
 }  // namespace
 
 Rig::Rig(Loop& loop, std::vector<int> commands, std::vector<int> measured, const std::string& host, int port,
-         const std::string& key, const Patience& patience, bool reset, const RigFaults& faults)
+         const std::string& key, const Patience& patience, bool reset, const RigFaults& faults, int version)
     : loop_(loop),
       commands_(std::move(commands)),
       measured_(std::move(measured)),
-      seal_(key),
+      seal_(key, version),
+      forger_("some other key, not the right one", version),
       reset_(reset),
       faults_(faults),
       random_(faults.seed),
@@ -42,6 +43,8 @@ Rig::Rig(Loop& loop, std::vector<int> commands, std::vector<int> measured, const
   if (commands_.empty() || measured_.empty() || commands_.size() > Datagram::most_values ||
       measured_.size() > Datagram::most_values)
     throw std::invalid_argument("a rig has 1 to 32 commands and 1 to 32 measured signals.");
+  if (version == 1 && (commands_.size() > most_values_version1 || measured_.size() > most_told_version1))
+    throw std::invalid_argument("a rig of protocol version 1 has at most 16 commands and 15 measured signals.");
   socket_.open(host, port, true);
   loop_.reset();
   for (int i : commands_) rest_.push_back(loop_.signal(i));
@@ -69,14 +72,11 @@ void Rig::receive() noexcept {
   sockaddr_in from{};
   std::int64_t arrived = 0;
   for (int i = 0; i < UdpRig::most_reads; ++i) {
-    const long size = socket_.receive(message, arrived, &from);
-    if (size < 0) return;
+    if (!socket_.receive(wire_, arrived, &from)) return;
     ++traffic_.received;
-    if (is_version1(message.bytes(), static_cast<std::size_t>(size))) {
-      const Version1 refusal = version1_refusal();
-      socket_.send(refusal.data(), refusal.size(), &from);
-    }
-    switch (seal_.judge(message, static_cast<std::size_t>(size))) {
+    const Verdict verdict = seal_.read(wire_, message);
+    if (verdict == Verdict::other_version && message.version == 1) socket_.send(version1_refusal(), &from);
+    switch (verdict) {
       case Verdict::good: break;
       case Verdict::forged: ++traffic_.forged; continue;
       default: ++traffic_.damaged; continue;
@@ -91,6 +91,12 @@ void Rig::receive() noexcept {
   }
 }
 
+/// Signs and sends; what this version has no word for is not sent.
+void Rig::say(const Datagram& message, const sockaddr_in& to) noexcept {
+  seal_.write(message, wire_);
+  if (wire_.size > 0) socket_.send(wire_, &to);
+}
+
 /// The rig's nonce for a loop's: unpredictable, and another one after every session, so that nothing recorded fits. It
 /// is computed, not stored: no flood of hellos can push out the offer of an honest loop.
 Nonce Rig::offer(const Nonce& loop_nonce) const noexcept {
@@ -99,6 +105,10 @@ Nonce Rig::offer(const Nonce& loop_nonce) const noexcept {
   std::memcpy(asked.data() + sizeof(Nonce), &epoch_, sizeof epoch_);
   Nonce own;
   std::copy_n(offers_.of(asked).begin(), own.size(), own.begin());
+  if (seal_.version() == 1) {  // never zero, which is no session there
+    std::fill(own.begin() + nonce_version1, own.end(), std::uint8_t{0});
+    if (own == Nonce{}) own[0] = 1;
+  }
   return own;
 }
 
@@ -117,7 +127,7 @@ Datagram Rig::reply(Datagram::Kind kind, const Datagram& to) const noexcept {
   made.n_measured = static_cast<std::uint8_t>(measured_.size());
   made.count = made.n_measured;
   for (std::size_t i = 0; i < measured_.size(); ++i) made.values[i] = loop_.bus()[measured_[i]];
-  made.sent_ns = now_ns();
+  made.sent_ns = seal_.version() == 1 ? wall_ns() : now_ns();
   return made;
 }
 
@@ -126,8 +136,21 @@ void Rig::welcome(const Datagram& hello, const sockaddr_in& from) noexcept {
   if (watchdog_.taken()) return say_busy(hello, from);
   Datagram offered = reply(Datagram::welcome, hello);
   offered.rig_nonce = offer(hello.loop_nonce);
-  seal_.close(offered);
-  socket_.send(offered, &from);
+  say(offered, from);
+}
+
+/// A session with the nonces of its first message.
+void Rig::begin(const Datagram& first, const sockaddr_in& from) noexcept {
+  ++epoch_;
+  ++sessions_;
+  loop_nonce_ = first.loop_nonce;
+  rig_nonce_ = first.rig_nonce;
+  window_.reset();
+  sequence_ = 0;
+  ticks_ = 0;
+  if (reset_) loop_.reset();
+  owner_ = from;
+  watchdog_.claim(now_ns());
 }
 
 void Rig::grant(const Datagram& claim, const sockaddr_in& from) noexcept {
@@ -137,20 +160,9 @@ void Rig::grant(const Datagram& claim, const sockaddr_in& from) noexcept {
       ++traffic_.foreign;
       return;
     }
-    ++epoch_;
-    ++sessions_;
-    loop_nonce_ = claim.loop_nonce;
-    rig_nonce_ = claim.rig_nonce;
-    window_.reset();
-    sequence_ = 0;
-    ticks_ = 0;
-    if (reset_) loop_.reset();
-    owner_ = from;
-    watchdog_.claim(now_ns());
+    begin(claim, from);
   }
-  Datagram granted = reply(Datagram::granted, claim);
-  seal_.close(granted);
-  socket_.send(granted, &from);
+  say(reply(Datagram::granted, claim), from);
 }
 
 void Rig::say_busy(const Datagram& asker, const sockaddr_in& to) noexcept {
@@ -159,8 +171,7 @@ void Rig::say_busy(const Datagram& asker, const sockaddr_in& to) noexcept {
   busy.values[0] = last_command_ns_ == 0 ? 0.0 : 1e-9 * static_cast<double>(now_ns() - last_command_ns_);
   busy.values[1] = ntohl(owner_.sin_addr.s_addr);
   busy.values[2] = ntohs(owner_.sin_port);
-  seal_.close(busy);
-  socket_.send(busy, &to);
+  say(busy, to);
 }
 
 void Rig::release(const Datagram& bye, const sockaddr_in& from) noexcept {
@@ -173,11 +184,12 @@ void Rig::release(const Datagram& bye, const sockaddr_in& from) noexcept {
   changed(before);
   Datagram released = reply(Datagram::released, bye);
   released.count = 0;
-  seal_.close(released);
-  socket_.send(released, &from);
+  say(released, from);
 }
 
 void Rig::obey(const Datagram& command, const sockaddr_in& from) noexcept {
+  if (seal_.version() == 1 && !watchdog_.taken() && command.rig_nonce == offer(command.loop_nonce))
+    begin(command, from);  // version 1 has no claim: the first command is one
   if (!of_owner(command) || command.count != commands_.size()) {
     ++traffic_.foreign;
     return;
@@ -199,10 +211,12 @@ void Rig::obey(const Datagram& command, const sockaddr_in& from) noexcept {
     last_command_ns_ = now_ns();
   }
   if (!obeyed) ++traffic_.refused;
+  if (!obeyed && seal_.version() == 1) return;  // silence is the only no that version 1 has
 
   Datagram measured = reply(Datagram::measurement, command);
   measured.sequence = ++sequence_;
   measured.answers = command.sequence;
+  measured.answered_ns = command.sent_ns;
   measured.flags = obeyed ? 0 : Datagram::refused;
   for (std::size_t i = 0; i < measured_.size(); ++i) {
     if (faults_.stuck_at < 0 || ticks_ <= faults_.stuck_at) stuck_[i] = measured.values[i];
@@ -262,32 +276,29 @@ void Rig::tell_owner(RigState state) noexcept {
   told.state = static_cast<std::uint8_t>(state);
   told.count = 0;
   told.sequence = ++sequence_;
-  seal_.close(told);
-  socket_.send(told, &owner_);
+  say(told, owner_);
 }
 
-void Rig::answer(Datagram& message, const sockaddr_in& to) noexcept {
-  seal_.close(message);
+void Rig::answer(const Datagram& message, const sockaddr_in& to) noexcept {
   if (happens(faults_.forge)) {  // right in form, wrong in content, as an attacker without the key would make it
     Datagram forged = message;
     forged.values[0] = 1e6;
-    forged.crc = crc32(forged.tag, crc32({forged.bytes(), forged.body()}));
-    socket_.send(forged, &to);
+    forger_.write(forged, wire_);
+    socket_.send(wire_, &to);
   }
-  if (happens(faults_.replay) && old_.sequence != 0) socket_.send(old_, &to);
+  if (happens(faults_.replay) && old_.sequence != 0) say(old_, to);
   if (old_.rig_nonce != message.rig_nonce || message.sequence % 100 == 1) old_ = message;
   if (happens(faults_.loss)) return;
   const auto crept = static_cast<std::int64_t>(faults_.creep_ns * static_cast<double>(ticks_));
   if (happens(faults_.late)) send_later(message, to, faults_.late_ns);
   else if (happens(faults_.reorder)) send_later(message, to, static_cast<std::int64_t>(2.5e9 * loop_.dt()));
   else if (crept > 0) send_later(message, to, crept);
-  else socket_.send(message, &to);
-  if (happens(faults_.repeat)) socket_.send(message, &to);
+  else say(message, to);
+  if (happens(faults_.repeat)) say(message, to);
   if (happens(faults_.twin)) {  // a second rig with the same key and session
     Datagram twin = message;
     twin.values[0] = 0.5 * twin.values[0] + 1e-6;
-    seal_.close(twin);
-    socket_.send(twin, &to);
+    say(twin, to);
   }
   ++traffic_.sent;
 }
@@ -301,7 +312,7 @@ void Rig::send_due() noexcept {
   const std::int64_t now = now_ns();
   std::size_t kept = 0;
   for (std::size_t i = 0; i < n_waiting_; ++i) {
-    if (waiting_[i].due_ns <= now) socket_.send(waiting_[i].message, &waiting_[i].to);
+    if (waiting_[i].due_ns <= now) say(waiting_[i].message, waiting_[i].to);
     else waiting_[kept++] = waiting_[i];
   }
   n_waiting_ = kept;

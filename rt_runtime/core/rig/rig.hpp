@@ -30,9 +30,11 @@ struct RigFaults {
 /// specimen stays as it is from session to session, unless `reset` is set.
 class Rig {
  public:
-  /// Outside the loop. Opens the port (0: any); the loop must outlive the rig. Indices are bus positions.
+  /// Outside the loop. Opens the port (0: any); the loop must outlive the rig. Indices are bus positions. `version` of
+  /// the protocol is 1 or 2, and only that one is spoken.
   Rig(Loop& loop, std::vector<int> commands, std::vector<int> measured, const std::string& host, int port,
-      const std::string& key, const Patience& patience, bool reset, const RigFaults& faults);
+      const std::string& key, const Patience& patience, bool reset, const RigFaults& faults,
+      int version = Datagram::version_now);
 
   /// Serves for `seconds`, or until `ask_to_stop`. Returns the ticks done so far.
   std::int64_t serve(double seconds) noexcept;
@@ -55,6 +57,8 @@ class Rig {
   };
 
   void receive() noexcept;
+  void say(const Datagram& message, const sockaddr_in& to) noexcept;
+  void begin(const Datagram& first, const sockaddr_in& from) noexcept;
   void welcome(const Datagram& hello, const sockaddr_in& from) noexcept;
   void grant(const Datagram& claim, const sockaddr_in& from) noexcept;
   void obey(const Datagram& command, const sockaddr_in& from) noexcept;
@@ -64,7 +68,7 @@ class Rig {
   void changed(RigState before) noexcept;
   void ramp(std::int64_t now) noexcept;
   void tell_owner(RigState state) noexcept;
-  void answer(Datagram& message, const sockaddr_in& to) noexcept;
+  void answer(const Datagram& message, const sockaddr_in& to) noexcept;
   void send_later(const Datagram& message, const sockaddr_in& to, std::int64_t delay_ns) noexcept;
   void send_due() noexcept;
 
@@ -75,7 +79,8 @@ class Rig {
 
   Loop& loop_;
   std::vector<int> commands_, measured_;
-  Seal seal_;
+  Seal seal_, forger_;  // the second has another key
+  Wire wire_;
   bool reset_;
   RigFaults faults_;
   Random random_;
