@@ -87,7 +87,7 @@ def over_udp(test: Rehearsal, faults: Faults, peak: float = math.inf) -> dict[st
     server = threading.Thread(target=rig.serve, kwargs={"seconds": 60.0, "sessions": 1})
     server.start()
     actuator = UdpRig(1, 2, port=rig.port, key=key, timeout=10.0, goodbye=False)
-    prepared = prepare(section, study.folder, 0, actuator=actuator)
+    prepared = prepare(section, study.folder, 0, actuators={"rig": actuator})
     monitor = prepared.loop.blocks["monitor"]
     assert isinstance(monitor, Monitor)
     try:
@@ -122,7 +122,7 @@ def tick_ns(test: Rehearsal, *, watched: bool, ticks: int) -> float:
     if not watched:
         safety_watches.watched_actuators = lambda loop: []  # type: ignore[assignment]
     try:
-        loop = prepare(section, study.folder, 0, actuator=rig).loop
+        loop = prepare(section, study.folder, 0, actuators={"rig": rig}).loop
     finally:
         safety_watches.watched_actuators = found
     core, _ = loop.build()

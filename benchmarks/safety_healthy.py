@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from hmor.rigs.motorcycle import motorcycle_ecvt
+from hmor.rigs.sections import SimulatedSection
 from hmor.studies.base import Options, ground_motion
 from hmor.studies.motorcycle import ampc
 from hmor.studies.multi_axial import curved_bridge, moment_frame, multi_axial_benchmark
@@ -27,7 +28,7 @@ from hmor.studies.structural.benchmark_frame import SPACE as BENCHMARK
 from hmor.studies.structural.benchmark_loop import benchmark_loop
 from hmor.studies.viaduct.records import RECORDS
 from hmor.study.file import load_study
-from hmor.study.run import SimulatedSection, prepare
+from hmor.study.run import prepare
 from hmor.study.simulate import exported_parts
 from hmor.study.stages.pipeline import find_pipeline
 from mor import ParameterSpace, Substructure, TransferFunction, Uniform, lhs
@@ -208,7 +209,7 @@ def motorcycle_test(seed: int) -> list[str]:
     side = motorcycle_ecvt(section.rate, draws=seed)
     parts: dict[str, Substructure] = {end: brake(end) for end in ("rear", "front")}
     rig = InProcessRig(side.loop, side.commands, side.measured)
-    return ended_early(prepare(section, study.place, seed, parts, actuator=rig).loop, section.duration)
+    return ended_early(prepare(section, study.place, seed, parts, actuators={"rig": rig}).loop, section.duration)
 
 
 def viaduct_test(folder: Path, seed: int) -> list[str]:
@@ -231,7 +232,7 @@ def viaduct_test(folder: Path, seed: int) -> list[str]:
     side.add("noise", Noise(actuator.noise, seed=seed), outputs=["noise"])
     side.add("sensor", Sum("++"), inputs=["x", "noise"], outputs=["x_m"])
     rig = InProcessRig(side, ("command",), ("x_m",))
-    prepared = prepare(section, study.place, seed, exported_parts(study, section.parts), actuator=rig)
+    prepared = prepare(section, study.place, seed, exported_parts(study, section.parts), actuators={"rig": rig})
     return ended_early(prepared.loop, section.duration)
 
 

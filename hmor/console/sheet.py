@@ -161,21 +161,25 @@ def sensor_items(reader: _core.LiveReader, signals: Sequence[Mapping[str, str]],
     return items
 
 
-def rig_item(latest: Mapping[str, float]) -> Item:
-    """Say whether the rig answers, and in which state its watchdog is."""
-    if "rig.age" not in latest:
-        return Item("Rig answers", TICK, "its signals are not recorded")
-    age, status, state = latest["rig.age"], latest.get("rig.status", 0.0), int(latest.get("rig.state", 0.0))
-    words = f"age {age:.0f} ticks, status {status:.0f}, watchdog state {state}, {latest.get('rig.lost', 0.0):.0f} lost"
-    return Item("Rig answers", GOOD if status >= 0 and age < 100 else BAD, words)
+def of_rig(what: str, rig: str) -> str:
+    """Name an item of one rig; the only one is called rig and needs no name."""
+    return what if rig == "rig" else f"{what}: {rig}"
 
 
-def delay_item(latest: Mapping[str, float], critical: float | None) -> Item:
-    """Compare the measured delay of the rig with the critical one that the study declares."""
-    delay = latest.get("rig.delay", 0.0)
+def rig_item(latest: Mapping[str, float], rig: str = "rig") -> Item:
+    """Say whether a rig answers, and in which state its watchdog is."""
+    what = of_rig("Rig answers", rig)
+    if f"{rig}.age" not in latest:
+        return Item(what, TICK, "its signals are not recorded")
+    age, status, state, lost = (latest.get(f"{rig}.{name}", 0.0) for name in ("age", "status", "state", "lost"))
+    words = f"age {age:.0f} ticks, status {status:.0f}, watchdog state {state:.0f}, {lost:.0f} lost"
+    return Item(what, GOOD if status >= 0 and age < 100 else BAD, words)
+
+
+def delay_item(latest: Mapping[str, float], critical: float | None, rig: str = "rig") -> Item:
+    """Compare the measured delay of a rig with the critical one that the study declares."""
+    what, delay = of_rig("Delay", rig), latest.get(f"{rig}.delay", 0.0)
     if critical is None:
-        return Item(
-            "Delay", TICK, f"measured {1e3 * delay:.2f} ms; the study declares no critical_delay to compare with"
-        )
+        return Item(what, TICK, f"measured {1e3 * delay:.2f} ms; the study declares no critical_delay to compare with")
     words = f"measured {1e3 * delay:.2f} ms, critical {1e3 * critical:.2f} ms"
-    return Item("Delay", GOOD if delay < 0.5 * critical else BAD, words)
+    return Item(what, GOOD if delay < 0.5 * critical else BAD, words)

@@ -20,9 +20,10 @@ from hmor.console.control import Control
 from hmor.console.lamps import described, watched_signals
 from hmor.console.sheet import Item, Sheet
 from hmor.console.words import finite
+from hmor.rigs.sections import SimulatedSection, UdpSection
 from hmor.study.file import Study
-from hmor.study.run import PreparedRun, SimulatedSection, UdpSection, prepare
-from rt_runtime import Desk, InProcessRig, Record, Tripped, _core
+from hmor.study.run import PreparedRun, prepare
+from rt_runtime import Desk, Record, Tripped, _core
 from rt_runtime.engine.pacing import Status
 from rt_runtime.safety.watches import unwatched
 
@@ -83,8 +84,9 @@ def describe(study: Study, prepared: PreparedRun) -> dict[str, Any]:
         "duration": section.duration,
         "start": section.start,
         "signals": described([signals[name] for name in recorded]),
-        "measured": list(section.actuator.measured),
-        "actuator": where(section.actuator),
+        "measured": measured_signals(section),
+        "rigs": list(section.rigs()),
+        "actuator": " and ".join(where(rig) for rig in section.rigs().values()),
         "rules": prepared.rules(),
         "commands": [{"name": c.name, "lower": c.lower, "upper": c.upper, "rate": c.rate} for c in section.commands],
         "tunables": [
@@ -99,6 +101,11 @@ def describe(study: Study, prepared: PreparedRun) -> dict[str, Any]:
 def margins(prepared: PreparedRun) -> list[list[Any]]:
     """Return of each rule its last value, its extremes and the limits in force: [value, least, most, lower, upper]."""
     return [[finite(v) for v in row[:5]] for row in prepared.monitor().shown()]
+
+
+def measured_signals(section: Any) -> list[str]:
+    """Name the measured signals of all actuators."""
+    return [name for rig in section.rigs().values() for name in rig.measured]
 
 
 def where(actuator: Any) -> str:
@@ -133,9 +140,9 @@ def static_sheet(study: Study, prepared: PreparedRun, folder: Path) -> Sheet:
         *sheets.bundle_items(prepared.bundles, section.signer is not None),
         *sheets.rule_items(prepared.rules(), unwatched(prepared.loop)),
         sheets.virtual_item(lambda: virtual_run(study)),
-        Item("Rig answers", sheets.OPEN),
-        *(Item(f"Sensor {name}", sheets.OPEN) for name in section.actuator.measured),
-        Item("Delay", sheets.OPEN),
+        *(Item(sheets.of_rig("Rig answers", rig), sheets.OPEN) for rig in section.rigs()),
+        *(Item(f"Sensor {name}", sheets.OPEN) for name in measured_signals(section)),
+        *(Item(sheets.of_rig("Delay", rig), sheets.OPEN) for rig in section.rigs()),
         *(Item(text, sheets.TICK) for text in section.sheet),
     ]
     return Sheet(items)
@@ -143,20 +150,17 @@ def static_sheet(study: Study, prepared: PreparedRun, folder: Path) -> Sheet:
 
 def virtual_run(study: Study) -> tuple[Record, list[tuple[str, float, float, float, float]]]:
     """Run the same study without a clock against its rig inside this process; return record and peaks of the rules."""
-    from hmor.rigs.catalogue import find_rig
+    from hmor.study.execute import played
     from hmor.study.simulate import exported_parts
 
     section = study.need("run", study.run).model_copy(update={"paced": False, "start": "at_once"})
-    rig = None
-    if isinstance(section.actuator, UdpSection):
-        if section.actuator.rig is None:
-            raise RuntimeError("the study names no rig that can be played (rig = ... in [run.actuator])")
-        side = find_rig(section.actuator.rig, section.rate, study.place)
-        rig = InProcessRig(side.loop, side.commands, side.measured)
-    elif not isinstance(section.actuator, SimulatedSection):
-        raise RuntimeError("the actuator is a plug-in")
+    for name, actuator in section.rigs().items():
+        if isinstance(actuator, UdpSection) and actuator.rig is None:
+            raise RuntimeError(f"the study names no rig that can be played (rig = ... of {name})")
+        if not isinstance(actuator, UdpSection | SimulatedSection):
+            raise RuntimeError("the actuator is a plug-in")
     parts = exported_parts(study, section.parts, signer=section.signers(study.place))
-    prepared = prepare(section, study.place, study.study.seed, parts, actuator=rig)
+    prepared = prepare(section, study.place, study.study.seed, parts, actuators=played(study, section))
     try:
         record = prepared.loop.run(section.duration)
     except Tripped as trip:
@@ -178,5 +182,6 @@ def live_sheet(sheet: Sheet, desk: Desk, about: dict[str, Any], section: Any) ->
         latest = dict(zip(names, reader.latest, strict=False))
         for item in sheets.sensor_items(reader, about["signals"], about["measured"]):
             sheet.set(item)
-        sheet.set(sheets.rig_item(latest))
-        sheet.set(sheets.delay_item(latest, section.critical_delay))
+        for rig in section.rigs():
+            sheet.set(sheets.rig_item(latest, rig))
+            sheet.set(sheets.delay_item(latest, section.critical_delay, rig))

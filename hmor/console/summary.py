@@ -16,6 +16,7 @@ from mor.validation.tracking import tracking
 from rt_runtime import Record, load_run
 from rt_runtime.engine.pacing import STATES
 from rt_runtime.engine.records.run_folder import RUN, STUDY
+from rt_runtime.engine.signal_names import expand
 from rt_runtime.errors import ConfigError
 from rt_runtime.files import read_json
 
@@ -33,7 +34,7 @@ def summary(folder: Path) -> dict[str, Any]:
         "length": float(record.time[-1]) if len(record) else 0.0,
         "start": "at_once",
         "signals": described(record.signals),
-        "measured": list(kept.get("actuator", {}).get("measured", ())),
+        "measured": measured_signals(kept),
         "rules": run.get("rules", []),
         "margins": run.get("margins"),
         "commands": [],
@@ -56,6 +57,12 @@ def summary(folder: Path) -> dict[str, Any]:
         "folder": str(folder),
     }
     return about
+
+
+def measured_signals(kept: Mapping[str, Any]) -> list[str]:
+    """Name the measured signals of all actuators of a kept [run] section."""
+    rigs = [kept.get("actuator", {}), *kept.get("actuators", {}).values()]
+    return [signal for rig in rigs for name in rig.get("measured", ()) for signal in expand(name)]
 
 
 def peaks(record: Record) -> list[list[Any]]:

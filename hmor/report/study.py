@@ -327,8 +327,8 @@ def _real_time(page: Page, study: Study, results: Results) -> bool:
             for name, (low, high, unit) in run["ranges"].items()]  # fmt: skip
     page.table(["signal", "least", "largest", "unit"], rows)
     times = {words: run[key] for key, words in (("own_us", "own time"), ("wake_us", "wake-up latency")) if key in run}
-    if "round_trip_us" in run:
-        times["round trip to the rig"] = run["round_trip_us"]
+    trips = run.get("round_trip_us", {})
+    times |= {"round trip to the rig": trips} if "max" in trips else {f"round trip to {n}": t for n, t in trips.items()}
     if times:
         keys = list(next(iter(times.values())))
         page.table(["per tick", *(f"{key} [us]" for key in keys)],

@@ -50,7 +50,7 @@ def run(
     section = study.need("run", study.run)
     side = replace(find_rig(test.rig, section.rate, study.folder), measured=test.measured)
     rig, truth = lying_rig(side, lie, noise=test.noise, seed=seed, onset=onset, largest=largest)
-    prepared = prepare(section, study.folder, study.study.seed, actuator=rig)
+    prepared = prepare(section, study.folder, study.study.seed, actuators={"rig": rig})
     monitor = prepared.loop.blocks["monitor"]
     assert isinstance(monitor, Monitor)
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from hmor.rigs.key import read_key
+from hmor.rigs.sections import AnyActuator, OpenSeesSection, SimulatedSection
 from hmor.study.loading import ObjectPath, import_object
 from hmor.study.section import Section, strict
 from mor.substructures.base import Substructure
@@ -22,122 +21,22 @@ from rt_runtime import (
     LoadedBundle,
     Loop,
     Monitor,
-    OpenSeesActuator,
     Pacing,
-    PluginActuator,
     Rule,
     RunFolder,
     Sensor,
-    SimulatedActuator,
     StartStop,
     Tunable,
     Tunables,
-    UdpRig,
     load_bundle,
     protect,
 )
 from rt_runtime._core import Actuator
 from rt_runtime.errors import ConfigError
-from rt_runtime.rig.actuators import checked_key, link_names, names_of
+from rt_runtime.rig.actuators import LINK, link_names, names_of
 
 if TYPE_CHECKING:
     from hmor.gateway.opcua import OpcUaChannel
-
-
-class SimulatedSection(Section):
-    """[run.actuator] kind = "simulated": transfer function, delay, limits, noise, resolution."""
-
-    kind: Literal["simulated"]
-    measured: dict[str, str] = Field(min_length=1)
-    numerator: tuple[float, ...] = (1.0,)
-    denominator: tuple[float, ...] = (1.0,)
-    delay: float = 0.0
-    lower: float = -math.inf
-    upper: float = math.inf
-    rate: float = math.inf
-    noise: float = 0.0
-    quantum: float = 0.0
-
-    def build(self, n_command: int, dt: float, seed: int, folder: Path) -> Actuator:
-        """Make the actuator."""
-        return SimulatedActuator(
-            self.numerator, self.denominator, dt=dt, channels=n_command, delay=self.delay, lower=self.lower,
-            upper=self.upper, rate=self.rate, noise=self.noise, quantum=self.quantum, seed=seed,
-        )  # fmt: skip
-
-
-class UdpSection(Section):
-    """[run.actuator] kind = "udp": a rig at host and port; `key_file` holds the key both sides sign with.
-
-    rig: name of a rig that `hmor rig` plays: it is started in a process of its own for the test, with a key of its own;
-    without a clock it is a part of this process.
-    A rig on another machine needs a key; `insecure = true` says that it has none and everybody on the network is
-    trusted.
-    """
-
-    kind: Literal["udp"]
-    measured: dict[str, str] = Field(min_length=1)
-    port: int = Field(default=0, ge=0, le=65535)
-    rig: str | None = None
-    host: str = "127.0.0.1"
-    key_file: str | None = None
-    insecure: bool = False
-    timeout: float = Field(default=2.0, gt=0)
-
-    @model_validator(mode="after")
-    def _reachable(self) -> UdpSection:
-        if (self.port == 0) == (self.rig is None):
-            raise ConfigError("must have either port, of a rig that runs, or rig, which is started")
-        if self.key_file is None:
-            checked_key(b"", "[run.actuator]", host=self.host, insecure=self.insecure)
-        return self
-
-    def build(self, n_command: int, dt: float, seed: int, folder: Path) -> Actuator:
-        """Make the actuator."""
-        key = read_key(folder / self.key_file) if self.key_file is not None else b""
-        return UdpRig(
-            n_command, len(self.measured), host=self.host, port=self.port, key=key, insecure=self.insecure,
-            timeout=self.timeout,
-        )  # fmt: skip
-
-
-class PluginSection(Section):
-    """[run.actuator] kind = "plugin": a shared library and the text it gets when it starts."""
-
-    kind: Literal["plugin"]
-    measured: dict[str, str] = Field(min_length=1)
-    library: str
-    config: str = ""
-    hold_after: int = Field(default=10, ge=1)
-    lease: float = Field(default=2.0, gt=0)
-    ramp: float = Field(default=2.0, gt=0)
-
-    def build(self, n_command: int, dt: float, seed: int, folder: Path) -> Actuator:
-        """Make the actuator."""
-        library = (folder / self.library).resolve()  # a bare name would be looked for among the system's libraries
-        return PluginActuator(
-            library, self.config, n_command=n_command, n_measured=len(self.measured), dt=dt,
-            hold_after=self.hold_after, lease=self.lease, ramp=self.ramp,
-        )  # fmt: skip
-
-
-class OpenSeesSection(Section):
-    """[run.actuator] kind = "opensees": a model in OpenSees whose `actuator` element listens at host and port.
-
-    OpenSees makes `steps` steps of its analysis per tick and is waited for, so such a test has no clock (paced =
-    false). measured: two signals, displacement and force of the element.
-    """
-
-    kind: Literal["opensees"]
-    measured: dict[str, str] = Field(min_length=2, max_length=2)
-    port: int = Field(ge=1, le=65535)
-    host: str = "127.0.0.1"
-    timeout: float = Field(default=10.0, gt=0)
-    steps: int = Field(default=2, ge=2)
-
-    def build(self, n_command: int, dt: float, seed: int, folder: Path) -> Actuator:
-        """Make the actuator."""
-        return OpenSeesActuator(self.port, host=self.host, timeout=self.timeout, steps=self.steps)
 
 
 class OpcUaSection(Section):
@@ -174,8 +73,6 @@ AnyRule = Annotated[Rule, BeforeValidator(_read_rule)]
 for kind in (Command, Rule, Pacing, StartStop, Tunable):
     strict(kind)
 
-AnyActuator = Annotated[SimulatedSection | UdpSection | PluginSection | OpenSeesSection, Field(discriminator="kind")]
-
 
 class ConsoleSection(Section):
     """[run.console]: the operator's page.
@@ -202,9 +99,14 @@ class RunSection(Section):
     start: "at_once", or the "operator" arms and starts the test (hmor console, hmor tell); `sheet` lists what somebody
     must tick before, and `critical_delay` is the delay in s at which the loop would be unstable, against the measured.
     tunables: numbers that the operator may change, as signals for the loop function to read.
+    actuator, or actuators: {name: actuator} when there are several, each with its `commands`; name.age, name.status and
+    so on are its signals (rig.age with one). One monitor stands before all of them: what one does wrong stops all.
+    behind: "module:function" of `function(loop, settings)`, which adds blocks between the monitor and the actuators,
+    such as the controllers of a pose. The loop function may return rules that depend on its settings.
     """
 
     loop: ObjectPath
+    behind: ObjectPath | None = None
     rate: float = Field(gt=0)
     duration: float = Field(gt=0)
     paced: bool = True
@@ -216,7 +118,8 @@ class RunSection(Section):
     record: tuple[str, ...] | None = None
     every: int = Field(default=1, ge=1)
     tracking: dict[Literal["target", "measured"], str] | None = Field(default=None, min_length=2)
-    actuator: AnyActuator
+    actuator: AnyActuator | None = None
+    actuators: dict[str, AnyActuator] = Field(default_factory=dict)
     commands: tuple[Command, ...] = Field(min_length=1)
     rules: tuple[AnyRule, ...] = ()
     start: Literal["at_once", "operator"] = "at_once"
@@ -233,14 +136,47 @@ class RunSection(Section):
         files = (self.signer,) if isinstance(self.signer, str) else self.signer
         return None if files is None else [folder / file for file in files]
 
+    def rigs(self) -> dict[str, AnyActuator]:
+        """Return the actuators by name; the only one is called rig and gets all commands."""
+        if self.actuator is None:
+            return self.actuators
+        sent = self.actuator.commands or tuple(c.name for c in self.commands)
+        return {"rig": self.actuator.model_copy(update={"commands": sent})}
+
+    def replaced(self, name: str, actuator: AnyActuator) -> RunSection:
+        """Return the same section with another actuator of this name."""
+        if self.actuator is not None:
+            return self.model_copy(update={"actuator": actuator})
+        return self.model_copy(update={"actuators": self.actuators | {name: actuator}})
+
+    @model_validator(mode="after")
+    def _actuators_share_the_commands(self) -> RunSection:
+        if (self.actuator is None) == (not self.actuators):
+            raise ConfigError("must have either actuator or actuators, of which each has a name")
+        sent: dict[str, str] = {}
+        for name, actuator in self.rigs().items():
+            if not name.isidentifier() or name in ("host", "monitor"):
+                raise ConfigError(f"an actuator must have a name like box1, and not host or monitor, got {name!r}")
+            if not actuator.commands:
+                raise ConfigError(f"actuators.{name} must have commands, the signals that are sent to it")
+            for signal in actuator.commands:
+                if signal in sent:
+                    raise ConfigError(f"'{signal}' must go to one actuator, got {sent[signal]} and {name}")
+                sent[signal] = name
+        unsent = [c.name for c in self.commands if c.name not in sent]
+        if unsent and self.behind is None:
+            raise ConfigError(f"command '{unsent[0]}' must go to an actuator or to a block behind the monitor (behind)")
+        return self
+
     @model_validator(mode="after")
     def _opensees_has_no_clock(self) -> RunSection:
-        if isinstance(self.actuator, OpenSeesSection) and self.paced:
-            raise ConfigError(
-                'paced must be false with actuator.kind = "opensees": OpenSees takes the time it needs for a step'
-            )
-        if isinstance(self.actuator, OpenSeesSection) and len(self.commands) != 1:
-            raise ConfigError(f"an actuator element of OpenSees takes one command, got {len(self.commands)}")
+        for actuator in self.rigs().values():
+            if isinstance(actuator, OpenSeesSection) and self.paced:
+                raise ConfigError(
+                    'paced must be false with actuator.kind = "opensees": OpenSees takes the time it needs for a step'
+                )
+            if isinstance(actuator, OpenSeesSection) and len(actuator.commands) != 1:
+                raise ConfigError(f"an actuator element of OpenSees takes one command, got {len(actuator.commands)}")
         return self
 
     @model_validator(mode="after")
@@ -251,20 +187,21 @@ class RunSection(Section):
 
     @model_validator(mode="after")
     def _measured_differ(self) -> RunSection:
-        if isinstance(self.actuator, SimulatedSection) and len(self.actuator.measured) != len(self.commands):
-            raise ConfigError(
-                f"a simulated actuator measures one signal per command, {len(self.commands)}, "
-                f"got {len(self.actuator.measured)} in actuator.measured"
-            )
+        for actuator in self.rigs().values():
+            n, m = len(actuator.commands), len(actuator.measured)
+            if isinstance(actuator, SimulatedSection) and n != m:
+                raise ConfigError(
+                    f"a simulated actuator measures one signal per command, {n}, got {m} in actuator.measured"
+                )
         return self
 
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """A study's test, built and checked: the loop, its actuator, and everything `Loop.run` needs."""
+    """A study's test, built and checked: the loop, its actuators by name, and everything `Loop.run` needs."""
 
     loop: Loop
-    actuator: Actuator
+    actuators: dict[str, Actuator]
     section: RunSection
     bundles: dict[str, LoadedBundle]
     channel: OpcUaChannel | None = None
@@ -300,21 +237,20 @@ def prepare(
     seed: int,
     parts: Mapping[str, Substructure] | None = None,
     *,
-    actuator: Actuator | None = None,
+    actuators: Mapping[str, Actuator] | None = None,
 ) -> PreparedRun:
-    """Build the loop of a [run] section: sensors, the user's blocks, host and monitor, drive; then check it.
+    """Build the loop of a [run] section: sensors, the user's blocks, host and monitor, drives; then check it.
 
-    `actuator` stands in for the one of the section, for rehearsals.
+    `actuators` stand in for those of the section, for rehearsals.
     """
-    loop = Loop(section.rate)
-    if actuator is None:
-        actuator = section.actuator.build(len(section.commands), 1.0 / section.rate, seed, folder)
-    for name, unit in section.actuator.measured.items():
-        loop.signal(name, unit=unit)
-    for name in ("rig.age", "rig.status", "rig.sent", *link_names("rig")):
-        loop.signal(name, unit="s" if name in ("rig.delay", "rig.drift") else "")
-    loop.add("rig.read", Sensor(actuator), outputs=names_of("rig", list(section.actuator.measured)))
-    loop.add("rig.link", Link(actuator), outputs=link_names("rig"))
+    loop, rigs = Loop(section.rate), section.rigs()
+    built = {
+        name: rig.build(len(rig.commands), 1.0 / section.rate, seed, folder)
+        for name, rig in rigs.items()
+        if name not in (actuators or {})
+    } | dict(actuators or {})
+    for name, rig in rigs.items():
+        _add_sensor(loop, name, built[name], rig.measured)
     channel = None if section.opcua is None else section.opcua.build()
     if channel is not None and section.opcua is not None:
         channel.add(loop, units=section.opcua.units)
@@ -326,18 +262,54 @@ def prepare(
     keys = section.signers(folder)
     bundles = {name: load_bundle(folder / path, signer=keys) for name, path in section.bundles.items()}
     add: Callable[..., Any] = import_object(section.loop, folder)
-    add(loop, bundles, dict(section.settings), *([dict(parts or {})] if section.parts else []))
+    rules = add(loop, bundles, dict(section.settings), *([dict(parts or {})] if section.parts else [])) or ()
     commands = section.commands
-    if isinstance(section.actuator, SimulatedSection):  # it measures each command
-        own = section.actuator.measured
-        commands = tuple(replace(c, measured=c.measured or name) for c, name in zip(commands, own, strict=True))
+    for rig in rigs.values():
+        if isinstance(rig, SimulatedSection):  # it measures each command
+            own = dict(zip(rig.commands, rig.measured, strict=True))
+            commands = tuple(replace(c, measured=c.measured or own.get(c.name)) for c in commands)
     if channel is not None:
         channel.add_writer(loop)
-    protect(loop, commands, section.rules, manners=section.manners, start=section.start)
-    loop.add("rig.write", Drive(actuator), inputs=[c.name for c in commands], outputs=["rig.sent"])
+    protect(loop, commands, [*section.rules, *rules], manners=section.manners, start=section.start)
+    _add_behind(loop, section, folder)
+    for name, rig in rigs.items():
+        loop.add(f"{name}.write", Drive(built[name]), inputs=list(rig.commands), outputs=[f"{name}.sent"])
     if section.record is not None or section.every != 1:
         tell = ("monitor.state", "monitor.test_tick") if section.tracking else ()  # when the test ran, for its figures
         loop.record(section.record and (*section.record, *tell), every=section.every)
     loop.check()
     loop.check_drives()
-    return PreparedRun(loop, actuator, section, bundles, channel)
+    return PreparedRun(loop, built, section, bundles, channel)
+
+
+def _add_sensor(loop: Loop, name: str, actuator: Actuator, measured: Mapping[str, str]) -> None:
+    """Add what comes from an actuator: its measured signals, and how its connection is."""
+    for signal, unit in measured.items():
+        loop.signal(signal, unit=unit)
+    for signal in ("age", "status", "sent", *LINK):
+        loop.signal(f"{name}.{signal}", unit="s" if signal in ("delay", "drift") else "")
+    loop.add(f"{name}.read", Sensor(actuator), outputs=names_of(name, list(measured)))
+    loop.add(f"{name}.link", Link(actuator), outputs=link_names(name))
+
+
+def _add_behind(loop: Loop, section: RunSection, folder: Path) -> None:
+    """Add the blocks behind the monitor; nothing may be sent that comes from before it."""
+    guarded = {c.name for c in section.commands}
+    sent = [(name, signal) for name, rig in section.rigs().items() for signal in rig.commands if signal not in guarded]
+    early = [
+        f"Signal '{signal}' of actuator '{name}' must come from the monitor or from a block behind it, but a block "
+        "before it writes it."
+        for name, signal in sent
+        if loop.is_written(signal)
+    ]
+    unknown = [
+        f"Command '{c.name}' must name the signal that says where its actuator stands (measured), or why it is known "
+        "to stand at rest (starts_at_rest)."
+        for c in (section.commands if sent else ())
+        if c.measured is None and not c.starts_at_rest
+    ]
+    if early or unknown:
+        raise ConfigError.from_problems("Start of the test", [*early, *unknown])
+    if section.behind is not None:
+        import_object(section.behind, folder)(loop, dict(section.settings))
+        loop.step_always_behind("monitor")  # an armed test, too, has controllers that hold the specimen

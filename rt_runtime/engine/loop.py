@@ -320,6 +320,17 @@ class Loop:
         """Step the writers of these signals, and what they read in the same tick, whether the test has begun or not."""
         self._calls = in_every_tick(self._calls, names)
 
+    def step_always_behind(self, block: str) -> None:
+        """Step every block added after this one in every tick, whether the test has begun or not.
+
+        Parameters
+        ----------
+        block
+            Name of a block, for example the monitor.
+        """
+        at = [call.name for call in self._calls].index(block)
+        self._calls = [replace(call, timed=call.timed and i <= at) for i, call in enumerate(self._calls)]
+
     def is_constant(self, name: str) -> bool:
         """Tell whether a signal was declared as a constant."""
         return name in self._constants

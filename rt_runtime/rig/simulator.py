@@ -214,6 +214,8 @@ class Rig:
             if self._rig.byes > ended:
                 ended = self._rig.byes
                 tell(f"A test ended after {ticks} ticks.")
+        if self._rig.asked_to_stop:
+            self._rig.serve(0.0)  # stopped between two calls: the owner is told all the same
         return ticks
 
     def stop(self) -> None:

@@ -38,7 +38,7 @@ from rt_runtime import (
 from rt_runtime.rig.actuators import LINK, link_names, names_of
 from tests.loop.rig_loop import PACING, STALE
 from tests.loop.rig_process import RATE, ROOT, rig_process
-from tests.reference.rig_datagram import COMMAND, FakeLoop, FakeRig, Message
+from tests.reference.rig_datagram import COMMAND, OFF, FakeLoop, FakeRig, Message, unpack
 
 KEY = bytes(range(32))
 LONG_KEY = bytes(range(100))
@@ -297,3 +297,6 @@ def test_hmor_rig_ends_on_a_signal(number: signal.Signals, live: bool) -> None:
     os.kill(process.pid, number)
     said, _ = process.communicate(timeout=20)
     assert process.returncode == 0 and json.loads(said)["ticks"] == int(live)
+    told = []
+    while live and OFF not in told:  # holding first, perhaps
+        told.append(unpack(loop.socket.recv(2000)).state)

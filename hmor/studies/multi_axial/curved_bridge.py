@@ -47,6 +47,7 @@ from rt_runtime import (
     Loop,
     Polynomial,
     Record,
+    Rule,
     StartStop,
     StateSpace,
     Table,
@@ -70,6 +71,7 @@ SCALES = (0.05, 0.025)
 DIRECTIONS = [0, 2, 3, 4, 5]
 """ux, uz, rx, ry, rz of a pose; the piers are too stiff along their axis, uy stays 0."""
 
+INTO = np.eye(6)[:, DIRECTIONS]
 POSE_LIMITS = (0.02, 0.003, 0.012, 0.02, 0.02, 0.06)
 POSE_SPEEDS = (0.5, 0.05, 0.3, 0.5, 0.5, 1.5)
 AXIAL_LIMIT = 28e3
@@ -133,14 +135,9 @@ def controllers(kind: str, damping: float, settings: Mapping[str, Any]) -> dict[
     if kind == "none":
         return found
     from_state = model_preview(
-        numerical(damping),
-        stiffness=piers(),
-        force_inputs=range(2, 12),
-        steps=steps,
-        dt=DT,
-        lead=lead,
+        numerical(damping), stiffness=piers(), force_inputs=range(2, 12), steps=steps, dt=DT, lead=lead,
         to_strokes=jacobians(),
-    )
+    )  # fmt: skip
     for i in BOXES:
         for j, plant in enumerate(actuators(i).values()):
             model = prediction_model(
@@ -183,23 +180,48 @@ def build(
     loop.signal("ground[2]", unit="m/s2")
     loop.add("ground", shaking(ground), outputs=["ground[2]"])
     noise = float(options.settings.get("noise", NOISE))
-    into = np.eye(6)[:, DIRECTIONS]
     for i, prefix in BOXES.items():
         declare(loop, prefix)
-        add_actuators(loop, perturbed(parameters, i, f"box{i}_"), np.eye(6), box=i, prefix=prefix)
-        pier = Gain(into @ pier_stiffness(i) @ into.T)
-        loop.add(f"{prefix}pier", pier, inputs=[f"{prefix}pose[6]"], outputs=[f"{prefix}reaction[6]"])
         lying = (potentiometers or {}).get(i)
-        add_sensors(loop, noise=noise, seed=options.seed + 1000 * i, potentiometers=lying, box=i, prefix=prefix)
+        seed = options.seed + 1000 * i
+        add_box(loop, i, parameters, noise=noise, seed=seed, potentiometers=lying, prefix=prefix)
         add_measured(loop, box=i, prefix=prefix)
-    forces = [f"{prefix}feedback_{d + 1}" for prefix in BOXES.values() for d in DIRECTIONS]
+    add_deck(loop, case.damping, faded=guarded)
     if guarded:
+        _guard(loop)
+    found = controllers(case.control, case.damping, options.settings)
+    add_control(loop, case, found, wanted="guarded" if guarded else "target")
+    require(loop, case, ground, found, options.settings, guarded=guarded)
+    return loop
+
+
+def add_box(
+    loop: Loop,
+    i: int,
+    parameters: Mapping[str, float],
+    *,
+    noise: float,
+    seed: int,
+    potentiometers: Block | None = None,
+    prefix: str = "",
+) -> None:
+    """Add box `i` with its pier: command[6] to reading[6] and cell[6]."""
+    add_actuators(loop, perturbed(parameters, i, f"box{i}_"), np.eye(6), box=i, prefix=prefix)
+    pier = Gain(INTO @ pier_stiffness(i) @ INTO.T)
+    loop.add(f"{prefix}pier", pier, inputs=[f"{prefix}pose[6]"], outputs=[f"{prefix}reaction[6]"])
+    add_sensors(loop, noise=noise, seed=seed, potentiometers=potentiometers, box=i, prefix=prefix)
+
+
+def add_deck(loop: Loop, damping: float, *, faded: bool) -> None:
+    """Add the numerical part: feedback of both boxes, faded out after a trip, to their targets and the state x."""
+    forces = [f"{prefix}feedback_{d + 1}" for prefix in BOXES.values() for d in DIRECTIONS]
+    if faded:
         loop.signal("faded[10]")
         loop.signal("state")
         fade = Fade(10, duration=0.2, dt=DT)
         loop.add("fade", fade, inputs=[*forces, previous("state")], outputs=["faded[10]"])
         forces = ["faded[10]"]
-    part = numerical(case.damping)
+    part = numerical(damping)
     n = len(part.A)
     loop.signal("d[10]")
     loop.signal(f"x[{n}]")
@@ -208,17 +230,14 @@ def build(
     loop.add("deck", block, inputs=["ground[2]", *forces], outputs=["d[10]", f"x[{n}]"])
     for i, prefix in BOXES.items():
         at = [f"d_{5 * (i - 1) + k}" for k in range(1, 6)]
-        loop.add(f"{prefix}target", Gain(into), inputs=at, outputs=[f"{prefix}target[6]"])
-    wanted = "target"
-    if guarded:
-        _guard(loop)
-        wanted = "guarded"
-    found = controllers(case.control, case.damping, options.settings)
-    state = [f"x[{n}]"] if case.control == "state" else []
+        loop.add(f"{prefix}target", Gain(INTO), inputs=at, outputs=[f"{prefix}target[6]"])
+
+
+def add_control(loop: Loop, case: Case, found: Mapping[int, Sequence[TrackingMpc]], *, wanted: str) -> None:
+    """Add the controllers of both boxes, from the poses `wanted` to command[6]."""
+    state = [f"x[{len(numerical(case.damping).A)}]"] if case.control == "state" else []
     for i, prefix in BOXES.items():
         add_controllers(loop, found[i], wanted=f"{prefix}{wanted}[6]", box=i, prefix=prefix, state=state)
-    _require(loop, case, ground, found, options.settings, guarded=guarded)
-    return loop
 
 
 def shaking(ground: Excitation) -> Table:
@@ -228,16 +247,24 @@ def shaking(ground: Excitation) -> Table:
 
 def _guard(loop: Loop) -> None:
     """Put one monitor behind the poses of both boxes."""
-    rules, poses = [], []
-    for i, prefix in BOXES.items():
-        poses.append(GuardedPose(f"{prefix}target[6]", f"{prefix}guarded[6]", platform(i), POSE_LIMITS, POSE_SPEEDS))
-        rules += pose_rules(f"{prefix}reading[6]", f"{prefix}command[6]", prefix=prefix)
-        rules.append(axial_rule(f"{prefix}measured_2", stiffness=pier_axial(i), largest=AXIAL_LIMIT, prefix=prefix))
-    guard_pose(loop, poses, rules, manners=StartStop(soft_start=0.0, trip=0.5))
+    poses = [
+        GuardedPose(f"{prefix}target[6]", f"{prefix}guarded[6]", platform(i), POSE_LIMITS, POSE_SPEEDS)
+        for i, prefix in BOXES.items()
+    ]
+    guard_pose(loop, poses, box_rules(), manners=StartStop(soft_start=0.0, trip=0.5))
     loop.add("state", Gain(1.0), inputs=["monitor.state"], outputs=["state"])
 
 
-def _require(
+def box_rules(fastest: float = 1.0) -> list[Rule]:
+    """Return the rules on both boxes; a reading that moves faster than `fastest` m/s jumps."""
+    rules = []
+    for i, prefix in BOXES.items():
+        rules += pose_rules(f"{prefix}reading[6]", f"{prefix}command[6]", prefix=prefix, fastest=fastest)
+        rules.append(axial_rule(f"{prefix}measured_2", stiffness=pier_axial(i), largest=AXIAL_LIMIT, prefix=prefix))
+    return rules
+
+
+def require(
     loop: Loop,
     case: Case,
     ground: Excitation,
@@ -290,14 +317,9 @@ def target_problems(case: Case, ground: Excitation) -> Sequence[str]:
         reaction[:, DIRECTIONS] = pose[:, DIRECTIONS] @ pier_stiffness(i)
         every = 5
         result = preflight(
-            platform(i),
-            pose[::every],
-            RATE / every,
-            reaction=reaction[::every],
-            force_limit=LOAD_CELL,
-            piston_area=PISTON,
-            flow_limit=FLOW,
-        )
+            platform(i), pose[::every], RATE / every, reaction=reaction[::every], force_limit=LOAD_CELL,
+            piston_area=PISTON, flow_limit=FLOW,
+        )  # fmt: skip
         found += [f"Box {i}: {words}" for words in result.problems]
     return found
 

@@ -50,26 +50,38 @@ def coupling_matrix(level_db: float | None) -> Array:
     return np.asarray(np.where(np.eye(6, dtype=bool), 1.0, 10 ** (level_db / 20) * signs))
 
 
-def declare(loop: Loop, prefix: str = "") -> None:
-    """Declare the signals of one box; `prefix` stands before each of them."""
-    for name in ("command", "stroke", "wire", "wire_noise", "reading", "measured_stroke", "target_stroke"):
-        loop.signal(f"{prefix}{name}[6]", unit="m")
-    for name in ("pose", "measured", "target"):
-        loop.signal(f"{prefix}{name}[6]", unit=POSE)
-    for name in ("reaction", "feedback"):
-        loop.signal(f"{prefix}{name}[6]", unit=FORCE)
-    loop.signal(f"{prefix}cell[6]", unit="N")
-    for name in ("residual", "pivot", "margin", "wire_margin", "measured_margin", "true_residual", "true_pivot"):
+def declare(loop: Loop, prefix: str = "", *, box: bool = True, beside: bool = True, command: bool = True) -> None:
+    """Declare the signals of one box, of what runs beside it, or of both; `prefix` stands before each of them.
+
+    Between the two are command, reading and cell, which belong to the box; `command` may be left to another.
+    """
+    vectors: dict[str, str | tuple[str, ...]] = {}
+    numbers: list[str] = []
+    if box:
+        vectors |= {"command": "m"} if command else {}
+        vectors |= dict.fromkeys(("stroke", "wire", "wire_noise", "reading"), "m")
+        vectors |= {"pose": POSE, "reaction": FORCE, "cell": "N"}
+        numbers += ["wire_margin", "true_residual", "true_pivot"]
+    if beside:
+        vectors |= dict.fromkeys(("measured_stroke", "target_stroke"), "m")
+        vectors |= {"measured": POSE, "target": POSE, "feedback": FORCE}
+        numbers += ["residual", "pivot", "margin", "measured_margin"]
+    for name, unit in vectors.items():
+        loop.signal(f"{prefix}{name}[6]", unit=unit)
+    for name in numbers:
         loop.signal(f"{prefix}{name}")
 
 
 def add_actuators(
     loop: Loop, plants: Sequence[TransferFunction], coupling: Array, *, box: int = 1, prefix: str = ""
 ) -> None:
-    """Add actuators and platform: command[6] of the last tick to pose[6]."""
+    """Add actuators and platform: command[6] of the last tick, or a constant that a test sets, to pose[6]."""
     plant = parallel(plants, coupling)
     block = StateSpace(plant.A, plant.B, plant.C, dt=DT, update="start")
-    loop.add(f"{prefix}actuators", block, inputs=[previous(f"{prefix}command[6]")], outputs=[f"{prefix}stroke[6]"])
+    command: Any = f"{prefix}command[6]"
+    if not loop.is_constant(f"{prefix}command_1"):
+        command = previous(command)
+    loop.add(f"{prefix}actuators", block, inputs=[command], outputs=[f"{prefix}stroke[6]"])
     outputs = [f"{prefix}{name}" for name in ("pose[6]", "true_residual", "true_pivot")]
     forward = ForwardKinematics(platform(box), steps=3)
     loop.add(f"{prefix}platform", forward, inputs=[f"{prefix}stroke[6]"], outputs=outputs)
@@ -96,13 +108,17 @@ def add_sensors(
     loop.add(f"{prefix}potentiometers", both, inputs=inputs, outputs=[f"{prefix}reading[6]"])
 
 
-def add_measured(loop: Loop, *, box: int = 1, prefix: str = "") -> None:
-    """Add what runs beside a real box: pose and strokes from the readings, force at that pose."""
+def add_measured(loop: Loop, *, box: int = 1, prefix: str = "", timed: bool = True) -> None:
+    """Add what runs beside a real box: pose and strokes from the readings, force at that pose.
+
+    With `timed` false pose and strokes are known before the test begins.
+    """
     actuator_side, wires = platform(box), platform(box, "pots")
     outputs = [f"{prefix}{name}" for name in ("measured[6]", "residual", "pivot")]
-    loop.add(f"{prefix}pose", ForwardKinematics(wires), inputs=[f"{prefix}reading[6]"], outputs=outputs)
+    loop.add(f"{prefix}pose", ForwardKinematics(wires), inputs=[f"{prefix}reading[6]"], outputs=outputs, timed=timed)
     outputs = [f"{prefix}measured_stroke[6]", f"{prefix}measured_margin"]
-    loop.add(f"{prefix}strokes", InverseKinematics(actuator_side), inputs=[f"{prefix}measured[6]"], outputs=outputs)
+    strokes = InverseKinematics(actuator_side)
+    loop.add(f"{prefix}strokes", strokes, inputs=[f"{prefix}measured[6]"], outputs=outputs, timed=timed)
     inputs = [f"{prefix}cell[6]", f"{prefix}measured[6]"]
     loop.add(f"{prefix}force", ForceTransform(actuator_side), inputs=inputs, outputs=[f"{prefix}feedback[6]"])
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from hmor.console.summary import tracking_figures, while_running
+from hmor.rigs.sections import UdpSection
 from hmor.study.file import Study
-from hmor.study.run import PreparedRun, RunSection, UdpSection, prepare
+from hmor.study.run import PreparedRun, RunSection, prepare
 from mor.data.trajectory import Trajectory
 from rt_runtime import InProcessRig, Record, RunFolder, Tripped, UdpRig
 from rt_runtime.engine.host_check import timing_verdict
@@ -21,7 +22,7 @@ SHOWN = 20_000
 
 
 def prepare_study(study: Study, stack: ExitStack | None = None) -> PreparedRun:
-    """Build and check the test of a study; with `stack`, start its rig and leave it to the stack to end it.
+    """Build and check the test of a study; with `stack`, start its rigs and leave it to the stack to end them.
 
     A rig that the study names is a process of its own in a paced test; in one without a clock it is a part of this
     process, one tick per command, so that neither side waits for the other.
@@ -29,28 +30,37 @@ def prepare_study(study: Study, stack: ExitStack | None = None) -> PreparedRun:
     from hmor.study.simulate import exported_parts
 
     section = study.need("run", study.run)
-    actuator, inside = section.actuator, None
-    if isinstance(actuator, UdpSection) and actuator.rig is not None:
-        if not section.paced:
-            from hmor.rigs.catalogue import find_rig
-
-            side = find_rig(actuator.rig, section.rate, study.place)
-            inside = InProcessRig(side.loop, side.commands, side.measured)
-        if stack is None or inside is not None:  # nobody listens there
-            where: dict[str, Any] = {"port": 9}
-        else:
+    inside = {} if section.paced else played(study, section)
+    for name, actuator in section.rigs().items():
+        if not isinstance(actuator, UdpSection) or actuator.rig is None:
+            continue
+        where: dict[str, Any] = {"port": 9}  # nobody listens there
+        if stack is not None and name not in inside:
             from hmor.rigs.process import rig_process
 
-            port, key = stack.enter_context(rig_process(actuator.rig, section.rate))
+            options = ("--protocol", str(actuator.protocol))
+            port, key = stack.enter_context(rig_process(actuator.rig, section.rate, *options))
             where = {"port": port, "key_file": str(key.resolve())}
-        section = section.model_copy(update={"actuator": actuator.model_copy(update=where)})
+        section = section.replaced(name, actuator.model_copy(update=where))
     return prepare(
         section,
         study.place,
         study.study.seed,
         exported_parts(study, section.parts, signer=section.signers(study.place)),
-        actuator=inside,
+        actuators=inside,
     )
+
+
+def played(study: Study, section: RunSection) -> dict[str, InProcessRig]:
+    """Return the rigs that a study names as parts of this process."""
+    from hmor.rigs.catalogue import find_rig
+
+    found = {}
+    for name, actuator in section.rigs().items():
+        if isinstance(actuator, UdpSection) and actuator.rig is not None:
+            side = find_rig(actuator.rig, section.rate, study.place)
+            found[name] = InProcessRig(side.loop, side.commands, side.measured)
+    return found
 
 
 def run_test(study: Study) -> dict[str, Any]:
@@ -72,9 +82,11 @@ def run_test(study: Study) -> dict[str, Any]:
             "parts": section.parts,
             "events": prepared.events(),
         }
-        if isinstance(prepared.actuator, UdpRig):
-            result["traffic"] = dict(prepared.actuator.traffic)
-            result["round_trip_us"] = prepared.actuator.round_trips.summary_us()
+        rigs = {name: rig for name, rig in prepared.actuators.items() if isinstance(rig, UdpRig)}
+        traffic = {name: dict(rig.traffic) for name, rig in rigs.items()}
+        trips = {name: rig.round_trips.summary_us() for name, rig in rigs.items()}
+        if rigs:  # the only one without its name
+            result["traffic"], result["round_trip_us"] = (kept.get("rig", kept) for kept in (traffic, trips))
     return result | _tracking(section, record, folder.path)
 
 

@@ -63,7 +63,7 @@ std::int64_t Rig::serve(double seconds) noexcept {
     watch();
     send_due();
   }
-  if (asked_to_stop() && watchdog_.owned()) tell_owner(RigState::off);
+  if (asked_to_stop() && watchdog_.owned() && !told_off_) tell_owner(RigState::off), told_off_ = true;
   return ticks_;
 }
 

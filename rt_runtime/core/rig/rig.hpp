@@ -99,6 +99,7 @@ class Rig {
   std::size_t n_waiting_ = 0;
   Datagram old_;  // an honest answer from before, for replays
   std::atomic<bool> asked_{false};
+  bool told_off_ = false;  // the owner knows that it has ended
 };
 
 }  // namespace hmor

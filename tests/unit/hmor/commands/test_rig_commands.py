@@ -95,7 +95,7 @@ def test_an_empty_key_file_is_an_error_on_both_sides(tmp_path: Path) -> None:
 
 
 def test_a_rig_on_another_machine_needs_a_key_unless_the_study_says_insecure(tmp_path: Path) -> None:
-    from hmor.study.run import UdpSection
+    from hmor.rigs.sections import UdpSection
 
     text = SPRING.replace("port = 5005", 'port = 5005\nhost = "10.0.0.5"')
     (tmp_path / "test.toml").write_text(text)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.safety_faults import FAULTS, write_study
+from hmor.rigs.sections import UdpSection
 from hmor.study.file import load_study
-from hmor.study.run import UdpSection
 from rt_runtime.errors import ConfigError
 
 
