@@ -45,6 +45,8 @@ def sections(kind: type, path: str) -> Iterator[tuple[str, type]]:
         yield from ((f'{path}]` with `kind = "{name}"', settings) for name, settings in KINDS.items())
     for name, annotation, _ in fields(kind):
         for child, suffix in tables(annotation):
+            if name == "actuators":  # as those of `actuator`
+                continue
             below = f"{path}.{name}{suffix}".lstrip(".")
             fixed = [get_args(one)[0] for key, one, _ in fields(child) if key == "kind" and len(get_args(one)) == 1]
             yield f'{below}]` with `kind = "{fixed[0]}"' if fixed else below, child
@@ -53,7 +55,7 @@ def sections(kind: type, path: str) -> Iterator[tuple[str, type]]:
 
 def keys(kind: type) -> Iterator[tuple[str, str, str]]:
     """Return name, value and default of each key that is no table."""
-    for name, annotation, default in fields(kind):
+    for name, annotation, default in sorted(fields(kind), key=lambda field: field[0] != "kind"):
         if not list(tables(annotation)):
             yield name, words(annotation), default
     if kind is Rule:

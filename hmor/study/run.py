@@ -99,7 +99,7 @@ class RunSection(Section):
     start: "at_once", or the "operator" arms and starts the test (hmor console, hmor tell); `sheet` lists what somebody
     must tick before, and `critical_delay` is the delay in s at which the loop would be unstable, against the measured.
     tunables: numbers that the operator may change, as signals for the loop function to read.
-    actuator, or actuators: {name: actuator} when there are several, each with its `commands`; name.age, name.status and
+    actuator; or several as [run.actuators.NAME] with the same keys, each with its `commands`: NAME.age, NAME.status and
     so on are its signals (rig.age with one). One monitor stands before all of them: what one does wrong stops all.
     behind: "module:function" of `function(loop, settings)`, which adds blocks between the monitor and the actuators,
     such as the controllers of a pose. The loop function may return rules that depend on its settings.
@@ -312,4 +312,4 @@ def _add_behind(loop: Loop, section: RunSection, folder: Path) -> None:
         raise ConfigError.from_problems("Start of the test", [*early, *unknown])
     if section.behind is not None:
         import_object(section.behind, folder)(loop, dict(section.settings))
-        loop.step_always_behind("monitor")  # an armed test, too, has controllers that hold the specimen
+        loop.step_always(behind="monitor")  # an armed test, too, has controllers that hold the specimen

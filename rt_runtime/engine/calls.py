@@ -69,9 +69,14 @@ def wiring_problems(calls: Sequence[Call], constants: Collection[str]) -> list[s
     return problems
 
 
-def in_every_tick(calls: Sequence[Call], names: Collection[str]) -> list[Call]:
-    """Take the writers of the signals, and the writers of what they read in the same tick, off the test clock."""
-    wanted, result = set(names), list(calls)
+def in_every_tick(calls: Sequence[Call], names: Collection[str], behind: str = "") -> list[Call]:
+    """Take the writers of the signals, and the writers of what they read in the same tick, off the test clock.
+
+    Likewise all blocks behind the one named `behind`; what they read stays as it is.
+    """
+    order = [call.name for call in calls]
+    last = order.index(behind) if behind else len(order)
+    wanted, result = set(names), [replace(call, timed=call.timed and i <= last) for i, call in enumerate(calls)]
     for i, call in reversed(list(enumerate(calls))):  # a writer comes before its readers
         if wanted & set(call.outputs):
             wanted |= {item for item in call.inputs if isinstance(item, str)}

@@ -316,20 +316,9 @@ class Loop:
         """Tell whether a block added so far writes the signal, or it is a constant."""
         return name in self._constants or self._writer(name) is not None
 
-    def step_always(self, names: Collection[str]) -> None:
-        """Step the writers of these signals, and what they read in the same tick, whether the test has begun or not."""
-        self._calls = in_every_tick(self._calls, names)
-
-    def step_always_behind(self, block: str) -> None:
-        """Step every block added after this one in every tick, whether the test has begun or not.
-
-        Parameters
-        ----------
-        block
-            Name of a block, for example the monitor.
-        """
-        at = [call.name for call in self._calls].index(block)
-        self._calls = [replace(call, timed=call.timed and i <= at) for i, call in enumerate(self._calls)]
+    def step_always(self, names: Collection[str] = (), *, behind: str = "") -> None:
+        """Step the writers of these `names`, what they read in a tick, and all blocks `behind` one in every tick."""
+        self._calls = in_every_tick(self._calls, names, behind)
 
     def is_constant(self, name: str) -> bool:
         """Tell whether a signal was declared as a constant."""

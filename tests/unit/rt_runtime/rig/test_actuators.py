@@ -110,7 +110,7 @@ def test_a_simulated_actuator_runs_again_in_a_replay_and_a_rig_does_not() -> Non
         (lambda: SimulatedActuator(dt=DT, lower=1.0, upper=2.0), "lower and upper .* must enclose 0, got 1 and 2"),
         (lambda: SimulatedActuator(dt=DT, rate=0.0), "rate of SimulatedActuator must be positive, got 0.0"),
         (lambda: SimulatedActuator(dt=DT, noise=-1.0), "noise of SimulatedActuator must not be negative"),
-        (lambda: UdpRig(1, 33, port=9), "n_measured of UdpRig must be at most 32, got 33"),
+        (lambda: UdpRig(1, 33, port=9), "n_measured of UdpRig must be at most 32 in protocol 2, got 33"),
         (
             lambda: UdpRig(1, 1, port=9, host="10.0.0.5"),
             r"key of UdpRig must be given for a rig at 10\.0\.0\.5: without one",
