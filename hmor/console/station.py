@@ -150,8 +150,8 @@ def static_sheet(study: Study, prepared: PreparedRun, folder: Path) -> Sheet:
 
 def virtual_run(study: Study) -> tuple[Record, list[tuple[str, float, float, float, float]]]:
     """Run the same study without a clock against its rig inside this process; return record and peaks of the rules."""
-    from hmor.study.execute import played
     from hmor.study.simulate import exported_parts
+    from hmor.study.stages.execute import played
 
     section = study.need("run", study.run).model_copy(update={"paced": False, "start": "at_once"})
     for name, actuator in section.rigs().items():

@@ -13,9 +13,9 @@ from hmor.console.sheet import rig_item
 from hmor.console.station import describe, virtual_run
 from hmor.console.summary import measured_signals
 from hmor.studies.base import Options, ground_motion
-from hmor.studies.curved_bridge import BOXES, CASES, POSE_LIMITS, POSE_SPEEDS, build
-from hmor.study.execute import prepare_study
+from hmor.studies.multi_axial.curved_bridge import BOXES, CASES, POSE_LIMITS, POSE_SPEEDS, build
 from hmor.study.file import Study, load_study
+from hmor.study.stages.execute import prepare_study
 from rt_runtime import ConfigError, Loop, Rule, Tripped
 from rt_runtime.safety.watches import unwatched
 
@@ -150,7 +150,7 @@ def bridge(**run: Any) -> Study:
 
 
 def test_the_bridge_on_two_rigs_is_the_virtual_test_bit_for_bit() -> None:
-    quiet = {f"box{i}": {"rig": f"hmor.studies.curved_bridge_rigs:quiet_box{i}"} for i in BOXES}
+    quiet = {f"box{i}": {"rig": f"hmor.studies.multi_axial.bridge_rigs:quiet_box{i}"} for i in BOXES}
     record = prepare_study(bridge(paced=False, actuators=quiet)).loop.run(5.0)
     options = Options(settings={"noise": 0.0, "guarded": True})
     virtual = build(CASES["state"], ground_motion(Options(), scale=0.5), {}, options).run(5.0)

@@ -1,7 +1,7 @@
 """The curved bridge against the clock: each loading box is a rig of its own over UDP, one monitor stands before both.
 
 `hmor run curved_bridge_test` starts both rigs; [run.actuators] of the study names them. The loop is that of the virtual
-test (hmor.studies.curved_bridge): readings and load cells come from the rigs, commands of the controllers go there.
+test (`curved_bridge`): readings and load cells come from the rigs, commands of the controllers go there.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from hmor.rigs.catalogue import PhysicalSide
 from hmor.studies.base import Options, ground_motion
-from hmor.studies.curved_bridge import (
+from hmor.studies.multi_axial.curved_bridge import (
     BOXES,
     CASES,
     POSE_LIMITS,
@@ -24,8 +24,8 @@ from hmor.studies.curved_bridge import (
     require,
     shaking,
 )
-from hmor.studies.loading_box import NOISE, add_measured, declare
-from mor.models.loading_box import platform
+from hmor.studies.multi_axial.loading_box import NOISE, add_measured, declare
+from mor.models.multi_axial.loading_box import platform
 from rt_runtime import Gain, Loop, Rule
 from rt_runtime.safety.pose import pose_problems
 
