@@ -123,7 +123,7 @@ KINDS: dict[str, type] = {
 
 REMEMBERING = {
     "ffnn": {"rows", "horizon", "segments", "iterations"},
-    "pce": {"rows", "iterations", "draws"},
+    "pce": {"rows", "iterations", "draws", "prune"},
 }
 """Kinds that may have a memory, and the keys of their fit."""
 
@@ -151,8 +151,8 @@ class MemorySection(Section):
     signals, lags, filters, states (hidden signals of the trajectories that the model carries along) and operators
     (memories for hysteresis such as {kind = "play", of = "x", count = 10}, as in `mor.Play`, `mor.Peaks`, ...) as in
     `mor.MemorySpec`, or spec: "module:name()" of one. rows, horizon, segments, iterations (networks) and rows,
-    draws, iterations (polynomials) as in their fits. The step is that of the trajectories. mirrored: learn from each
-    trajectory with the other sign too, for a part that answers alike to both sides.
+    draws, iterations, prune (polynomials) as in their fits. The step is that of the trajectories. mirrored: learn from
+    each trajectory with the other sign too, for a part that answers alike to both sides.
     """
 
     signals: tuple[str, ...] = ()
@@ -167,6 +167,7 @@ class MemorySection(Section):
     segments: int | None = None
     iterations: int | None = None
     draws: int | None = None
+    prune: float | None = None
     mirrored: bool = False
 
     @model_validator(mode="after")
@@ -184,9 +185,9 @@ class MemorySection(Section):
             operator_of(values)
         return self
 
-    def fit_arguments(self) -> dict[str, int]:
+    def fit_arguments(self) -> dict[str, Any]:
         """Return what was given of the settings of a fit."""
-        names = ("rows", "horizon", "segments", "iterations", "draws")
+        names = ("rows", "horizon", "segments", "iterations", "draws", "prune")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     def columns(self, outputs: tuple[str, ...], folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,11 +117,23 @@ def free_run_error(model: MemoryModel, data: Dataset) -> float:
     model
         The model that runs freely.
     """
+    return float(free_run_errors(model, split_runs(data)).max())
+
+
+def free_run_errors(model: MemoryModel, runs: Sequence[Dataset]) -> Array:
+    """Return the NRMSE of the free runs over some trajectories, of each column of their outputs.
+
+    Parameters
+    ----------
+    model
+        The model that runs freely.
+    """
     names = [p.name for p in model.step.outputs]
-    at = [names.index(p.name) for p in data.outputs]
+    at = [names.index(p.name) for p in runs[0].outputs]
     wrong, size = np.zeros(len(at)), np.zeros(len(at))
-    for run in split_runs(data):
+    for run in runs:
         y = model.everything(run.X)[:, at]
         wrong += np.sum((y - run.Y) ** 2, axis=0)
         size += np.sum(run.Y**2, axis=0)
-    return float(np.sqrt(np.max(wrong / size)))
+    errors: Array = np.sqrt(wrong / size)
+    return errors

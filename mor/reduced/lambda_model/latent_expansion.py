@@ -21,7 +21,7 @@ from mor.marginals import Marginal, Normal, Uniform
 from mor.reduced.base import Arrays, Header, frozen, header_ports
 from mor.reduced.lambda_model.emulator import StochasticEmulator
 from mor.reduced.pce.basis import matrix, standardise, values
-from mor.reduced.pce.kernels import evaluate_one, program_of
+from mor.reduced.pce.kernels import evaluate_one, one_point_program, program_of
 from mor.reduced.pce.model import Pce
 from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
@@ -130,9 +130,7 @@ class Spce(StochasticEmulator):
 
     def kernel(self) -> tuple[Callable[..., None], tuple[NDArray[Any], ...]]:
         """Return the compiled mean of one point; see the contract."""
-        p = program_of(*self._mean_terms)
-        stack = np.empty((int(p.depth.max(initial=0)) + 1, len(self.outputs)))
-        return evaluate_one(), (*p, np.empty(p.offset[-1]), stack, np.empty(len(stack), dtype=np.int64))
+        return evaluate_one(), one_point_program(program_of(*self._mean_terms))
 
     @property
     def cost(self) -> int:

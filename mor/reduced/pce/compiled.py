@@ -1,6 +1,7 @@
 """Compiled loops of the evaluation; imported where they are called, because numba takes a second to import.
 
-psi_{k+1} = (a_k z + b_k) psi_k - c_k psi_{k-1} gives the basis; then come the nested sums of `kernels`.
+psi_{k+1} = (a_k z + b_k) psi_k - c_k psi_{k-1} gives the basis; then come the nested sums of
+`kernels`, or for one point the products along the tree.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ BLOCK = 128
 
 @njit(cache=True)
 def one_point(x, y, parameters):  # type: ignore[no-untyped-def]
-    """Evaluate one point x (inputs) -> y (outputs); `parameters`: a program with psi, stack and rows to work in."""
-    location, scale, logarithm, recurrence, offset, depth, row, c, psi, stack, rows = parameters
+    """Evaluate one point x (inputs) -> y (outputs), top down: a node is its parent times one psi, an output the sum of
+    its own terms. `parameters`: as of `one_point_program`."""
+    location, scale, logarithm, recurrence, offset, parent, row, start, node, c, psi, product = parameters
     for i in range(location.size):
         v = x[i]
         if logarithm[i] == 1:
@@ -28,35 +30,14 @@ def one_point(x, y, parameters):  # type: ignore[no-untyped-def]
             if k > 0:
                 value -= recurrence[i, k, 2] * psi[first + k - 1]
             psi[first + k + 1] = value
-    outputs, nodes = c.shape[1], depth.size
-    for o in range(outputs):
-        stack[0, o] = c[0, o]
-    top = 0
-    for n in range(1, nodes):
-        top = _fold(stack, rows, psi, top, depth[n], outputs)
-        if n + 1 == nodes or depth[n + 1] <= depth[n]:  # a leaf needs no place of its own
-            factor = psi[row[n]]
-            for o in range(outputs):
-                stack[top, o] += factor * c[n, o]
-        else:
-            top = depth[n]
-            rows[top] = row[n]
-            for o in range(outputs):
-                stack[top, o] = c[n, o]
-    _fold(stack, rows, psi, top, 1, outputs)
-    for o in range(outputs):
-        y[o] = stack[0, o]
-
-
-@njit(cache=True)
-def _fold(stack, rows, psi, top, depth, outputs):  # type: ignore[no-untyped-def]
-    """Add the partial sums from `depth` on to those above them; return the depth that is left."""
-    while top >= depth:
-        factor = psi[rows[top]]
-        for o in range(outputs):
-            stack[top - 1, o] += factor * stack[top, o]
-        top -= 1
-    return top
+    product[0] = 1.0
+    for n in range(1, parent.size):
+        product[n] = product[parent[n]] * psi[row[n]]
+    for o in range(start.size - 1):
+        total = 0.0
+        for k in range(start[o], start[o + 1]):
+            total += c[k] * product[node[k]]
+        y[o] = total
 
 
 @njit(cache=True)

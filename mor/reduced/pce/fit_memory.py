@@ -11,16 +11,19 @@ from numpy.typing import ArrayLike
 
 from mor.data.dataset import Dataset
 from mor.marginals import Uniform
-from mor.reduced.history import MemorySpec
+from mor.reduced.history import MemorySpec, split_runs
 from mor.reduced.memory import MemoryModel, regressor_ports
 from mor.reduced.pce.fit import fit_pce
 from mor.reduced.pce.free_run import drive_names, refined
 from mor.reduced.pce.model import Pce, joined
-from mor.reduced.ranges import Limits, distinct, free_run_error, memory_limits
+from mor.reduced.pce.pruning import pruned
+from mor.reduced.ranges import Limits, distinct, free_run_error, free_run_errors, memory_limits
 from mor.reduced.selection import Selection, best_of
 from mor.sampling.space import ParameterSpace
 from rt_runtime.checks import Array, whole
 from rt_runtime.errors import ConfigError
+
+_PRUNED = 300_000  # instants of the validation runs that judge a candidate with fewer terms
 
 
 def fit_pce_memory(
@@ -37,6 +40,7 @@ def fit_pce_memory(
     bounds: tuple[ArrayLike, ArrayLike] | None = None,
     seed: int = 0,
     draws: int = 1,
+    prune: float = 0.0,
 ) -> MemoryModel:
     """Fit an expansion that remembers `memory` to trajectories and return it finished.
 
@@ -46,27 +50,56 @@ def fit_pce_memory(
     `draws` of rows (seed, seed + 1, ...) that is done for each. The best on the free runs of `valid` comes back, by
     the worst of outputs and hidden signals. Behind a gate of the memory an output is fitted where it is not closed;
     what is remembered beside it, everywhere. domain: (lower, upper) of the signals, default their extent in
-    `train`; bounds: of the outputs, default their extent with a margin of 5 %, kept whatever comes in.
+    `train`; bounds: of the outputs, default their extent with a margin of 5 %, kept whatever comes in. prune: how much
+    the error of an output over the free runs of `valid` may grow, relative to itself, for terms that are left out of
+    the model (0: none are); a step costs about as much as it has terms.
     """
     whole(rows, "rows", "fit_pce_memory", 10)
     whole(iterations, "iterations", "fit_pce_memory", 0)
     whole(draws, "draws", "fit_pce_memory", 1)
+    if not (np.isfinite(prune) and prune >= 0.0):
+        raise ConfigError(f"prune of fit_pce_memory must be a number of at least 0, got {prune!r}.")
     memory = memory.resolved(train)
     memory.check(valid)
     memory.check_opens()
     limits = memory_limits(memory, train, domain, bounds)
     space = _space(memory, limits)
     fit = partial(fit_pce, space=space, method=method, degree=degree, q=q)
-    models = []
+    models, steps = [], []
     for draw in range(draws):
         drawn = memory.table(train, rows=rows, seed=seed + draw)
         table = Dataset(np.clip(drawn.X, *limits.features), drawn.Y, drawn.inputs, drawn.outputs)
-        step = _one_step(memory, distinct(table), fit)
+        table = distinct(table)
+        step = _one_step(memory, table, fit)
         models.append(assemble(memory, step, limits))
+        steps.append((step, table))
         if memory.feedback and iterations > 0:
             better = refined(memory, step, limits, train, iterations=iterations)
             models.append(assemble(memory, better, limits))
-    return models[0] if len(models) == 1 else min(models, key=lambda model: free_run_error(model, valid))
+            steps.append((better, table))
+    best = 0 if len(models) == 1 else int(np.argmin([free_run_error(model, valid) for model in models]))
+    return models[best] if prune == 0.0 else _without_terms(memory, *steps[best], limits, valid, prune)
+
+
+def _without_terms(
+    memory: MemorySpec, step: Pce, table: Dataset, limits: Limits, valid: Dataset, share: float
+) -> MemoryModel:
+    """Prune the one-step map by the free runs of `valid`: as many whole ones as _PRUNED instants hold, at least one."""
+    runs = split_runs(valid)
+    enough = int(np.searchsorted(np.cumsum([len(run) for run in runs]), _PRUNED, side="right"))
+    some = runs[: max(enough, 1)]
+    n_y = len(memory.outputs)
+    before = free_run_errors(assemble(memory, step, limits), some)[:n_y]
+
+    def growth(candidate: Pce) -> float:
+        errors = free_run_errors(assemble(memory, candidate, limits), some)[:n_y]
+        found = float(np.max(errors / np.maximum(before, 1e-300)))
+        return found if np.isfinite(found) else np.inf
+
+    gate = memory.memory_gate
+    asked = table if gate is None else table.take(np.flatnonzero(gate.share(table.X, table.inputs) > 0.0))
+    tables = [asked if o < n_y else table for o in range(len(step.outputs))]
+    return assemble(memory, pruned(step, tables, growth, share), limits)
 
 
 def select_pce_history(

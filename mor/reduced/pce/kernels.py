@@ -8,9 +8,10 @@ the order of a depth-first walk; a stack holds one partial sum per depth.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mor.reduced.pce.basis import Ints
 from rt_runtime.checks import Array
@@ -58,6 +59,22 @@ def program_of(
         offset.astype(np.int64), np.count_nonzero(nodes, axis=1).astype(np.int64),
         (offset[last] + nodes[np.arange(len(nodes)), last]).astype(np.int64), sums,
     )  # fmt: skip
+
+
+def one_point_program(p: Program) -> tuple[NDArray[Any], ...]:
+    """Return what `evaluate_one` reads: the maps, the parent and psi of each node, the nodes and coefficients of each
+    output side by side from `start` on, and room for psi and the products of the nodes."""
+    path, parent = [0], np.zeros(p.depth.size, dtype=np.int64)
+    for n in range(1, p.depth.size):
+        del path[p.depth[n] :]
+        parent[n] = path[-1]
+        path.append(n)
+    node, output = np.nonzero(p.coefficients)
+    order = np.argsort(output, kind="stable")
+    start = np.searchsorted(output[order], np.arange(p.coefficients.shape[1] + 1)).astype(np.int64)
+    terms = (start, node[order].astype(np.int64), p.coefficients[node, output][order])
+    maps = (p.location, p.scale, p.logarithm, p.recurrence, p.offset)
+    return (*maps, parent, p.row, *terms, np.empty(p.offset[-1]), np.empty(p.depth.size))
 
 
 def evaluate_rows(X: Array, program: Program) -> Array:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from mor.data.ports import Port
 from mor.reduced.base import Arrays, Header, ReducedModel, as_domain, frozen, header_ports
 from mor.reduced.pce.basis import TINY, Ints, matrix, slopes, standardise, values
-from mor.reduced.pce.kernels import Program, evaluate_one, evaluate_rows, program_of
+from mor.reduced.pce.kernels import Program, evaluate_one, evaluate_rows, one_point_program, program_of
 from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
@@ -99,11 +99,7 @@ class Pce(ReducedModel):
 
     def kernel(self) -> tuple[Callable[..., None], tuple[NDArray[Any], ...]]:
         """Return the compiled evaluation of one point; see the contract."""
-        p = self.program
-        work = np.empty(p.offset[-1])
-        stack = np.empty((int(p.depth.max(initial=0)) + 1, len(self.outputs)))
-        rows = np.empty(len(stack), dtype=np.int64)
-        return evaluate_one(), (*p, work, stack, rows)
+        return evaluate_one(), one_point_program(self.program)
 
     def _standard(self, X: Array) -> Array:
         return standardise(X, self.location, self.scale, self.logarithm)

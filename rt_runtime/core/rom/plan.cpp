@@ -145,19 +145,13 @@ void Plan::factors(std::vector<int> x, std::vector<std::vector<double>> gain, st
   bool fit = n > 0 && gain.size() == n && shift.size() == n;
   for (std::size_t i = 0; fit && i < n; ++i) fit = !gain[i].empty() && gain[i].size() == shift[i].size();
   if (!fit) throw std::invalid_argument("factors of a plan do not fit together.");
+  for (std::size_t i = 0; i < n; ++i)
+    if (std::all_of(gain[i].begin(), gain[i].end(), [](double g) { return g == 0.0; }) &&
+        std::all_of(shift[i].begin(), shift[i].end(), [](double c) { return c == 1.0; }))
+      ones_.insert(out + static_cast<int>(i));
   Step& step = append(Kind::factors, std::move(x), out, static_cast<int>(n));
-  for (std::size_t first = 0; first < n; first += 4) {
-    std::size_t depth = 1;
-    for (std::size_t i = first; i < std::min(first + 4, n); ++i) depth = std::max(depth, gain[i].size());
-    for (std::size_t k = 0; k < depth; ++k)
-      for (std::size_t i = first; i < first + 4; ++i) {
-        const bool there = i < n && k < gain[i].size();
-        step.gain.push_back(there ? gain[i][k] : 0.0);
-        step.shift.push_back(there ? shift[i][k] : 1.0);
-      }
-    step.depth.push_back(static_cast<int>(depth));
-    work_ += static_cast<std::int64_t>(4 * depth);
-  }
+  step.factors = Factors(gain, shift);
+  work_ += step.factors.work();
 }
 
 /// A single output sum_t c_t x_a(t) x_b(t) + c as the form f' C g + c, where C is not much larger than the list of terms.
@@ -182,6 +176,7 @@ bool Plan::bilinear_form(const std::vector<int>& a, const std::vector<int>& b, c
   for (const auto& [place, j] : column) g[j] = place;
   check_apart(f, room(out, 1), 1);
   Step& step = append(Kind::form, std::move(g), out, 1);
+  work_ += static_cast<std::int64_t>(matrix.rows()) * (matrix.cols() + 1);
   step.other = std::move(f);
   step.head = layer_with_output_kernel(Activation::none, matrix.ld());
   step.gain.assign(static_cast<std::size_t>(matrix.ld()), 0.0);
@@ -202,19 +197,18 @@ void Plan::terms(std::vector<std::vector<int>> places, Matrix coefficients, std:
       constant.size() != static_cast<std::size_t>(coefficients.rows()))
     throw std::invalid_argument("terms of a plan do not fit together.");
   check(all);
-  work_ += static_cast<std::int64_t>(n) * (coefficients.rows() + static_cast<std::int64_t>(places.size()) - 1);
   if (places.size() == 2 && coefficients.rows() == 1 &&
       bilinear_form(places[0], places[1], coefficients, constant[0], out))
     return;
-  Step& step = append(Kind::terms, std::move(all), out, coefficients.rows());
-  step.count = static_cast<int>(n);
-  if (coefficients.rows() == 1) {  // one row: its numbers side by side
-    step.gain.assign(static_cast<std::size_t>(padded(step.count)), 0.0);
-    for (int j = 0; j < step.count; ++j) step.gain[j] = coefficients(0, j);
+  std::vector<std::vector<int>> factors(n);
+  for (std::size_t t = 0; t < n; ++t) {
+    for (const auto& place : places)
+      if (ones_.count(place[t]) == 0) factors[t].push_back(place[t]);
+    if (factors[t].empty()) factors[t].push_back(places[0][t]);
   }
-  step.matrix = std::move(coefficients);
-  step.constant = std::move(constant);
-  step.work.assign(static_cast<std::size_t>(padded(step.count)) + static_cast<std::size_t>(step.matrix.ld()), 0.0);
+  Step& step = append(Kind::terms, std::move(all), out, coefficients.rows());
+  step.terms = Terms(factors, coefficients, std::move(constant));
+  work_ += step.terms.work();
 }
 
 void Plan::standard(std::vector<int> x, std::vector<double> mean, std::vector<double> divisor, int out) {

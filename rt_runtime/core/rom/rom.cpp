@@ -57,21 +57,6 @@ void combine(Binary function, const double* array, const int* a, const int* b, d
   }
 }
 
-/// r_i = prod_k (gain_ik x_i + shift_ik) for groups of four rows; rows are padded.
-HMOR_CLONES
-void products_of_factors(const double* x, const double* gain, const double* shift, const int* depth, int groups,
-                         double* r) noexcept {
-  for (int g = 0; g < groups; ++g) {
-    const Four z = *reinterpret_cast<const Four*>(x + 4 * g);
-    Four p = *reinterpret_cast<const Four*>(gain) * z + *reinterpret_cast<const Four*>(shift);
-    for (int k = 1; k < depth[g]; ++k)
-      p *= reinterpret_cast<const Four*>(gain)[k] * z + reinterpret_cast<const Four*>(shift)[k];
-    gain += 4 * depth[g];
-    shift += 4 * depth[g];
-    *reinterpret_cast<Four*>(r + 4 * g) = p;
-  }
-}
-
 }  // namespace
 
 const double* Plan::argument(Step& step) noexcept {
@@ -108,33 +93,11 @@ void Plan::run(const double* u, double* y) noexcept {
         r[0] = dot(step.gain.data(), argument(step), step.matrix.cols()) +
                (step.constant_c ? step.constant[0] : array[step.other[0]]);
         break;
-      case Kind::factors: {
-        const int groups = static_cast<int>(step.depth.size());
-        const double* x = array_.data();
-        for (int i = 0; i < step.n; ++i) step.work[i] = x[step.x[i]];
-        products_of_factors(step.work.data(), step.gain.data(), step.shift.data(), step.depth.data(), groups, r);
+      case Kind::factors:
+        for (int i = 0; i < step.n; ++i) step.work[i] = array[step.x[i]];
+        step.factors.run(step.work.data(), r);
         break;
-      }
-      case Kind::terms: {
-        double* p = step.work.data();
-        const int n = step.count;
-        const int* place = step.x.data();
-        const std::size_t rest = step.x.size();
-        if (rest == 2 * static_cast<std::size_t>(n)) {
-          for (int t = 0; t < n; ++t) p[t] = array[place[t]] * array[place[n + t]];
-        } else {
-          for (int t = 0; t < n; ++t) p[t] = array[place[t]];
-          for (std::size_t at = n; at < rest; at += n)
-            for (int t = 0; t < n; ++t) p[t] *= array[place[at + t]];
-        }
-        if (step.n == 1) {
-          r[0] = dot(step.gain.data(), p, n) + step.constant[0];
-        } else {
-          multiply(step.matrix, p, r);
-          for (int i = 0; i < step.n; ++i) r[i] += step.constant[i];
-        }
-        break;
-      }
+      case Kind::terms: step.terms.run(array, r); break;
       case Kind::form: {
         const Matrix& a = step.matrix;
         double* f = step.gain.data();

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "engine/block.hpp"
 #include "math/correlation.hpp"
 #include "math/dense.hpp"
 #include "math/layer.hpp"
+#include "rom/polynomial.hpp"
 
 namespace hmor {
 
@@ -22,9 +24,9 @@ enum class Binary : int { add, sub, mul, div, max, min, less, greater };
 ///
 ///   dense      r = f(W x + c)                                    one layer of a network with its activation, and
 ///                                                                behind it, if it has one, the only output v' r + d
-///   factors    r_i = prod_k (gain_ik x_i + shift_ik)             univariate polynomials, four side by side
-///   terms      r = C p + c,  p_t = prod_j x_{place_jt}           the terms of a polynomial in several variables,
-///                                                                with two factors each and one output as f' C g + c
+///   factors    r_i = prod_k (gain_ik x_i + shift_ik)             univariate polynomials, see Factors
+///   terms      r = C p + c,  p_t = prod_j x_{place_jt}           the terms of a polynomial in several variables, see
+///                                                                Terms; two factors each and one output as f' C g + c
 ///   standard   r_i = (x_i - mean_i) / divisor_i
 ///   clip       r_i = min(max(x_i / divisor_i, lower_i), upper_i) a nan stays one
 ///   play       r_i = min(max(p_i, x_i - radius_i), x_i + radius_i)  play operators, p their state
@@ -89,9 +91,9 @@ class Plan {
     Matrix matrix;                     // weights; coefficients
     std::vector<double> work;          // gathered arguments
     std::vector<double> constant;      // c; clip: upper
-    std::vector<double> gain, shift;   // factors: four rows side by side, depth after depth; weights of one row;
-                                       // clip: divisor, lower; standard: divisor, mean; play: radius
-    std::vector<int> depth;            // factors: how many per group of four
+    std::vector<double> gain, shift;   // weights of one row; clip: divisor, lower; standard: divisor, mean; play: radius
+    Factors factors;
+    Terms terms;
   };
 
   const double* argument(Step& step) noexcept;
@@ -111,6 +113,7 @@ class Plan {
   std::vector<double> next_;
   std::vector<Step> steps_;
   std::int64_t work_ = 0, elements_ = 0;  // multiply-adds; numbers read and written by the steps
+  std::set<int> ones_;  // places that always hold 1: factors of a polynomial of degree 0
   bool y_side_by_side_ = false;
   bool gives_y_ = false;  // the last step writes the outputs, all of them and nothing behind
 };

@@ -8,9 +8,11 @@ import pytest
 from mor.data.dataset import Dataset
 from mor.data.ports import Port
 from mor.reduced.history import LowPassMemory, MemorySpec
+from mor.reduced.pce.basis import matrix, values
 from mor.reduced.pce.fit import fit_pce
 from mor.reduced.pce.fit_memory import _space, assemble, fit_pce_memory, select_pce_history
 from mor.reduced.pce.free_run import _FreeRuns, refined
+from mor.reduced.pce.pruning import elimination
 from mor.reduced.ranges import free_run_error, memory_limits
 from rt_runtime.errors import ConfigError
 
@@ -123,6 +125,35 @@ def test_the_better_history_is_chosen_by_validation() -> None:
     assert model.output_lags == 1
     with pytest.raises(ConfigError, match="memories of select_pce_history must name at least one, got none"):
         select_pce_history(runs(range(1)), [], valid=runs(range(1)))
+
+
+def test_pruning_leaves_out_terms_that_the_free_runs_do_not_miss() -> None:
+    train, valid, unseen = runs(range(4), noise=0.01), runs(range(10, 12), noise=0.01), runs(range(20, 22))
+    settings = {"valid": valid, "iterations": 0, "method": "ols", "degree": 4, "q": 1.0, **RANGES}
+    whole = fit_pce_memory(train, LAGGED, **settings)
+    fewer = fit_pce_memory(train, LAGGED, **settings, prune=0.01)
+    assert fewer.step.terms <= 12 < 30 < whole.step.terms  # four terms are there, the others fit noise
+    assert free_run_error(fewer, valid) <= 1.01 * free_run_error(whole, valid)
+    assert free_run_error(fewer, unseen) <= 1.05 * free_run_error(whole, unseen)
+
+
+def test_backward_elimination_fits_the_terms_that_are_left_again() -> None:
+    data = runs(range(3), noise=0.02)
+    limits = memory_limits(LAGGED, data, *RANGES.values())
+    table = LAGGED.table(data, rows=400)
+    step = fit_pce(table, _space(LAGGED, limits), method="ols", degree=3, q=1.0)
+    path = elimination(step, 0, table)
+    assert [len(at) for at, _ in path] == list(range(step.terms, 0, -1))
+    A = matrix(values(step._standard(table.X), step.recurrence), step.indices)
+    squares = []
+    for at, c in path[:15]:
+        again = np.linalg.lstsq(A[:, at], table.Y[:, 0], rcond=None)[0]
+        np.testing.assert_allclose(c, again, rtol=1e-6, atol=1e-9)
+        squares.append(np.sum((A[:, at] @ c - table.Y[:, 0]) ** 2))
+    for (at, _), least in zip(path[:5], squares[1:6], strict=True):  # no other term would have cost less
+        others = [np.delete(at, j) for j in range(len(at)) if step.indices[at[j]].any()]
+        costs = [np.linalg.lstsq(A[:, some], table.Y[:, 0], rcond=None)[1] for some in others]
+        assert least <= min(float(c[0]) for c in costs) * (1 + 1e-9)
 
 
 def test_what_cannot_be_learned_is_refused() -> None:
