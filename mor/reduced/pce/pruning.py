@@ -70,7 +70,7 @@ def elimination(step: Pce, output: int, table: Dataset) -> list[tuple[Ints, Arra
         j = int(np.argmin(np.where(movable, c**2 / size, np.inf)))
         c = c - c[j] / B[j, j] * B[:, j]
         B = B - np.outer(B[:, j], B[:, j]) / B[j, j]
-        left = np.arange(len(at)) != j
+        left = np.delete(np.arange(len(at)), j)
         at, c, B, movable = at[left], c[left], B[np.ix_(left, left)], movable[left]
         path.append((at, c))
     return path
