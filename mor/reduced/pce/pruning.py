@@ -63,7 +63,7 @@ def elimination(step: Pce, output: int, table: Dataset) -> list[tuple[Ints, Arra
     Z = standardise(table.X, step.location, step.scale, step.logarithm)
     A = matrix(values(Z, step.recurrence), step.indices[at])
     c, B = column[at].copy(), np.linalg.pinv(A.T @ A, rcond=1e-14, hermitian=True)
-    movable = step.indices[at].any(axis=1)
+    movable = np.asarray(step.indices[at].any(axis=1))
     path = [(at, c)]
     while movable.any():
         size = np.where(np.diag(B) > 0.0, np.diag(B), np.inf)
