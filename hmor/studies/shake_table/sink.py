@@ -101,9 +101,7 @@ def numerical(frame: LinearStructure) -> StateSpaceMatrices:
 
 def table(parameters: Mapping[str, float]) -> TransferFunction:
     """Return the table that is simulated: the identified one with another gain and faster or slower poles."""
-    faster, known = parameters.get("speed", 1.0), POSITION_TABLE
-    powers = faster ** np.arange(len(known.denominator))
-    return TransferFunction(known.numerator * powers[-1] * parameters.get("gain", 1.0), known.denominator * powers)
+    return POSITION_TABLE.varied(gain=parameters.get("gain", 1.0), speed=parameters.get("speed", 1.0))
 
 
 def controller(case: str, settings: Mapping[str, Any]) -> TrackingMpc | ModelBasedCompensator:
