@@ -32,7 +32,7 @@ def numba_motorcycle() -> Callable[[int], Array]:  # noqa: C901  (one function i
     f_body, f_ecvt, f_engine, f_brake, _ = (part.system.compiled for part in parts)
     values = tuple(part.system.numbers([p.value for p in part.parameters]) for part in parts)
     starts = tuple(part.initial() for part in parts)
-    held = njit(friction_of_speed, error_model="numpy")
+    held = njit(friction_of_speed, error_model="numpy", forceinline=True)
     times, thr_table, force_table = scenario().time, scenario()["thr"].copy(), scenario()["F_br"].copy()
 
     @njit(error_model="numpy")

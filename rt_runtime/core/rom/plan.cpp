@@ -112,6 +112,7 @@ void Plan::dense(std::vector<int> x, Matrix weights, std::vector<int> c, Unary f
   check(x);
   check_apart(c, room(out, weights.rows()), weights.rows());
   const bool one_row = weights.rows() == 1 && function == Unary::none, whole = whole_result(x), fixed = !written(c);
+  const bool whole_c = whole_result(c);
   work_ += static_cast<std::int64_t>(weights.rows()) * weights.cols();
   if (one_row && fixed && join_output(x, weights, array_[c[0]], room(out, 1))) return;
   Step& step = append(one_row ? Kind::dot : Kind::dense, std::move(x), out, weights.rows());
@@ -125,6 +126,7 @@ void Plan::dense(std::vector<int> x, Matrix weights, std::vector<int> c, Unary f
     for (int i = step.n; i < ld; ++i) step.matrix(i, j) = step.matrix(last, j);
   step.constant.assign(ld, 0.0);
   step.constant_c = fixed;
+  step.whole_c = whole_c && !fixed;
   if (fixed)
     for (int i = 0; i < ld; ++i) step.constant[i] = array_[step.other[std::min(i, last)]];
   if (one_row) {

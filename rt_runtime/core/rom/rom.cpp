@@ -77,10 +77,10 @@ void Plan::run(const double* u, double* y) noexcept {
     double* r = &step == last ? y : array + step.out;
     switch (step.kind) {
       case Kind::dense: {
-        if (!step.constant_c)
+        if (!step.constant_c && !step.whole_c)
           for (int i = 0; i < step.n; ++i) step.constant[i] = array[step.other[i]];
         const Matrix& a = step.matrix;
-        const double *x = argument(step), *c = step.constant.data();
+        const double *x = argument(step), *c = step.whole_c ? array + step.other[0] : step.constant.data();
         if (step.head != nullptr) {
           array[step.head_out] = step.head(a.data(), a.ld(), a.cols(), x, c, r, step.gain.data()) + step.shift[0];
           break;

@@ -81,6 +81,7 @@ class Plan {
     bool reads_u = false;              // clip: all x are inputs and taken before they are copied
     bool divides = false;              // clip: some divisor is not 1
     bool constant_c = false;           // dense: c does not change and stands in `constant`
+    bool whole_c = false;              // dense: c is the whole result of an earlier step and is read where it stands
     Activation activation = Activation::none;
     Layer layer = nullptr;             // dense: the kernel, with the function where it has it
     LayerWithOutput head = nullptr;    // dense: the same with one output behind it, weights `gain`, constant `shift`;
