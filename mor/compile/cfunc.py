@@ -11,6 +11,8 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mor.compile import kept
+from mor.compile.fingerprint import fingerprint
 from mor.compile.llvm_check import check_safe_in_the_loop
 from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
@@ -23,6 +25,7 @@ IN_REGISTERS = 32
 """Up to so many derivatives and outputs are worth local arrays (measured on 9: 7 % faster, and on 101: 30 % slower)."""
 
 Names = tuple[str, ...]
+Entry = Callable[[Any], Callable[..., None]]
 Rhs = Callable[[float, Array, Array, Array, Array, Array], None]
 
 
@@ -34,13 +37,15 @@ class Compiled(NamedTuple):
     pointer: Any
     outputs_pointer: Any
     computed_at: str
+    key: str | None
 
 
 def compile_rhs(function: Rhs, of: str, names: tuple[Names, Names, Names, Names]) -> Compiled:
     """Compile `function(t, x, u, p, dx, y)`; names are those of the elements of x, u, p, y.
 
     Returns the numba function, its twin with bounds checks, the C function pointer, and that of the outputs alone,
-    `g(t, x, u, p, y)`: the same text with nobody to read dx, so that the compiler leaves out what only dx needs.
+    `g(t, x, u, p, y)`: the same text with nobody to read dx, so that the compiler leaves out what only dx needs; and
+    the fingerprint under which they are kept for the next run, None when they are not.
 
     dx and y start as NaN, so that an element left unwritten stops the run. Short ones are local arrays, which the
     compiler keeps in registers, and whose NaN it drops wherever the function writes the element.
@@ -77,9 +82,8 @@ def compile_rhs(function: Rhs, of: str, names: tuple[Names, Names, Names, Names]
         return entry
 
     made = _Function(function, of, ARGUMENTS, arrays, written)
-    pointer = made.pointer(whole, 5)
-    outputs_pointer = made.pointer(only_outputs, 4)
-    return Compiled(made.function, made.checked, pointer, outputs_pointer, made.computed_at)
+    pointer, outputs_pointer = made.pointers("rhs", (whole, 5), (only_outputs, 4))
+    return Compiled(made.function, made.checked, pointer, outputs_pointer, made.computed_at, made.key)
 
 
 class _Function:
@@ -111,6 +115,7 @@ class _Function:
         self.found = Arrays(of, self._arrays, check_helpers=True)
         self.checked = self._numba(self.found, boundscheck=True)
         self._inner: Any = None
+        self.key: str | None = None
 
     @property
     def function(self) -> Any:
@@ -123,7 +128,26 @@ class _Function:
         lines = ", ".join(str(line) for line in sorted(self.found.computed_at))
         return f"; indices are computed in line {lines} of {self._function.__code__.co_filename}" if lines else ""
 
-    def pointer(self, entry: Callable[[Any], Callable[..., None]], arrays: int) -> Any:
+    def pointers(self, kind: str, *entries: tuple[Entry, int]) -> tuple[Any, ...]:
+        """Return the C functions `entry(function)(t, *arrays)` of (entry, number of arrays), kept ones if there are."""
+        names = [array.names for _, array in sorted(self._arrays.items())]
+        self.key = fingerprint(self._function, names, f"{kind} {self._what}")
+        found = kept.load(self.key)
+        if found is None:
+            made = [self._pointer(entry, arrays) for entry, arrays in entries]
+            facts = {"guarded": self._guarded, "checked": self._inner is self.checked}
+            facts["computed_at"] = sorted(self.found.computed_at)
+            found = kept.keep(self.key, made, [arrays for _, arrays in entries], facts)
+            if found is None:
+                self.key = None
+                return tuple(made)
+        if self._inner is None:
+            self._guarded = found.facts["guarded"]
+            self._inner = self.checked if found.facts["checked"] or self._guarded else self._unchecked()
+            self.found.computed_at.update(found.facts["computed_at"])
+        return found.machines
+
+    def _pointer(self, entry: Entry, arrays: int) -> Any:
         """Compile `entry(function)(t, *arrays)` to a C function; the first time, prove or keep the bounds checks."""
         if self._inner is None:
             proof = self._compile(entry(self.checked), arrays)
@@ -131,13 +155,16 @@ class _Function:
             if not self._guarded and not self.found.loops:  # no check is left, and there is no loop to vectorise
                 self._inner = self.checked
                 return proof
-            self._inner = self._numba(replace(self.found, problems=[], computed_at=set(), check_helpers=False))
+            self._inner = self._unchecked()
             if self._guarded:
                 check_safe_in_the_loop(self._compile(entry(self._inner), arrays).inspect_llvm(), self._of)
                 self._inner = _nan_at_bounds(self.checked, self._written)
         made = self._compile(entry(self._inner), arrays)
         check_safe_in_the_loop(made.inspect_llvm(), self._of)
         return made
+
+    def _unchecked(self) -> Any:
+        return self._numba(replace(self.found, problems=[], computed_at=set(), check_helpers=False))
 
     def _numba(self, arrays: Arrays, **options: Any) -> Any:
         import numba
@@ -231,10 +258,11 @@ def _filled(byte: int) -> Any:
 
 def compile_static(
     function: Callable[[Array, Array, Array], None], of: str, names: tuple[Names, Names, Names]
-) -> tuple[Any, Any, str]:
+) -> tuple[Any, Any, str, str | None]:
     """Compile `function(u, p, y)` of a system without states; names are those of u, p, y.
 
-    Returns the function with bounds checks, the C function pointer, and where indices are computed, as words.
+    Returns the function with bounds checks, the C function pointer, where indices are computed, as words, and the
+    fingerprint under which it is kept.
     """
     from numba import carray
 
@@ -253,8 +281,8 @@ def compile_static(
 
     read, written = {0: ("inputs", inputs), 1: ("parameters", parameters)}, {2: ("outputs", outputs)}
     made = _Function(function, of, ("u", "p", "y"), read, written)
-    pointer = made.pointer(whole, 5)
-    return made.checked, pointer, made.computed_at
+    (pointer,) = made.pointers("static", (whole, 5))
+    return made.checked, pointer, made.computed_at, made.key
 
 
 def compile_jacobian(function: Callable[..., None], of: str, names: tuple[Names, Names, Names]) -> Any:
@@ -277,7 +305,7 @@ def compile_jacobian(function: Callable[..., None], of: str, names: tuple[Names,
     read = {1: ("states", states), 2: ("inputs", inputs), 3: ("parameters", parameters)}
     written = {4: ("states", states)}
     made = _Function(function, of, ("t", "x", "u", "p", "J"), read, written, dimensions=2, what="Jacobian")
-    return made.pointer(whole, 4)
+    return made.pointers("jacobian", (whole, 4))[0]
 
 
 @cache

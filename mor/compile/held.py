@@ -55,11 +55,11 @@ class Held:
     ) -> Any:
         """Return the C function pointer, after the checks of a right-hand side."""
         names = (tuple(port.name for port in inputs), p_names, tuple(self.names))
-        checked, pointer, computed_at = compile_static(self.function, f"held of {of}", names)
+        checked, pointer, computed_at, key = compile_static(self.function, f"held of {of}", names)
 
         def map_(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
             checked(u, p, y)
 
         ports = ((), inputs, self.ports(inputs, of))
-        dry_run(map_, f"held of {of}", ports, np.zeros(0), parameters, numbers, computed_at)
+        dry_run(map_, f"held of {of}", ports, np.zeros(0), parameters, numbers, computed_at, key)
         return pointer

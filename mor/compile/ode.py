@@ -218,7 +218,8 @@ def ode(
         def p_of(values: Sequence[float]) -> Array:
             return _numbers(numbers, values, derived, of)
 
-        dry_run(made.checked, of, (state_ports, read, output_ports), start, numbers, p_of, made.computed_at)
+        shown = (state_ports, read, output_ports)
+        dry_run(made.checked, of, shown, start, numbers, p_of, made.computed_at, made.key)
         behind = held.compiled(of, input_ports, numbers, names, p_of) if held else None
         ports = (state_ports, input_ports, output_ports, numbers)
         compiled = (made.function, made.pointer, made.outputs_pointer)

@@ -48,12 +48,13 @@ class StaticSubstructure(Substructure):
         self._compile()
 
     def _compile(self) -> None:
-        checked, self._pointer, computed_at = compile_static(self._function, self.of, self._names)
+        checked, self._pointer, computed_at, key = compile_static(self._function, self.of, self._names)
 
         def map_(t: float, x: Array, u: Array, p: Array, dx: Array, y: Array) -> None:
             checked(u, p, y)
 
-        dry_run(map_, self.of, ((), self.inputs, self.outputs), np.zeros(0), self.parameters, np.array, computed_at)
+        ports = ((), self.inputs, self.outputs)
+        dry_run(map_, self.of, ports, np.zeros(0), self.parameters, np.array, computed_at, key)
 
     def __copy__(self) -> Self:
         twin = object.__new__(type(self))

@@ -96,7 +96,9 @@ def test_what_is_derived_keeps_its_names_whatever_the_parameters() -> None:
             OdeSubstructure(model).block(dt=1e-3, parameters={"m": 3.0})
 
 
-def test_outputs_alone_are_those_of_the_whole_function_and_leave_its_work_out() -> None:
+def test_outputs_alone_are_those_of_the_whole_function_and_leave_its_work_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HMOR_CACHE", "")  # numba's own object has the text
+
     def costly(t, x, u, p, dx, y):
         dx[0] = math.sin(x[1]) * math.exp(x[0]) + math.tanh(u[0])
         dx[1] = x[0] / p[0]
