@@ -25,10 +25,15 @@ PUBLISHED_SPEEDUP = {"ffnn": 42 / 19, "pce": 42 / 20, "mixed": 42 / 21}
 def run(pipeline: Pipeline, *, force: bool = False) -> dict[str, Any]:
     """Make all steps; return their results, the seconds of each and the largest memory the program had."""
     from hmor.study.stages.pipeline import find_pipeline
+    from hmor.study.stages.steps import warm_processes
 
     start = time.perf_counter()
-    groups = [group for group in pipeline.groups if group != "report"]
-    results = {group: pipeline.run_group(group, force=force) for group in groups}
+    if force or not all(pipeline.holds(name) for name in pipeline.steps):
+        warm_processes()  # imports beside the samples
+    groups = [group for group in pipeline.groups if group not in ("sample", "train", "validate", "report")]
+    results: dict[str, Any] = {}
+    for some in (("sample",), ("train", "validate"), *((group,) for group in groups)):
+        results |= pipeline.run_groups(some, force=force)
     with_report = find_pipeline(STUDY, pipeline.folder, quick=pipeline.called.endswith("--quick"))
     results["report"] = with_report.run("report", force=force)
     return {

@@ -93,7 +93,7 @@ def _fits(page: Page, study: Study, models: list[Model]) -> None:
     for what, kinds in points.items():
         page.figure(figures.parity(kinds, what), f"{part}: {what} of the static models on the test samples.")
     remembering = {model: reduced for model, reduced in fitted.items() if reduced.states}
-    shown = _free_runs(study, remembering) or _scenario_runs(study, fitted)
+    shown = _free_runs(study, remembering) or _scenario_runs(study, models)
     if shown is None:
         return
     where, inputs, truth, answers = shown
@@ -127,13 +127,13 @@ def _free_runs(study: Study, models: Mapping[Model, ReducedModel]) -> Shown | No
     return found
 
 
-def _scenario_runs(study: Study, models: Mapping[Model, ReducedModel]) -> Shown | None:
+def _scenario_runs(study: Study, models: list[Model]) -> Shown | None:
     """Return the same in the scenario of the full-order hybrid model; None when no variant has the models."""
-    from hmor.study.stages.scenario import scenario_run
+    from hmor.study.stages.scenario import kept_run
 
     found: Shown | None = None
-    for model, fitted in models.items():
-        both = scenario_run(study, model, fitted)
+    for model in models:
+        both = kept_run(study, model)
         if both is None:
             continue
         inputs, truth, answer = both

@@ -115,6 +115,7 @@ class _Function:
         self.found = Arrays(of, self._arrays, check_helpers=True)
         self.checked = self._numba(self.found, boundscheck=True)
         self._inner: Any = None
+        self._guarded = False
         self.key: str | None = None
 
     @property

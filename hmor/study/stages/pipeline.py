@@ -15,6 +15,7 @@ from hmor.sensitivity.adaptive import Goal, by_hand, grow
 from hmor.sensitivity.section import SensitivitySection
 from hmor.study.file import Model, Study, load_study
 from hmor.study.loading import import_object
+from hmor.study.stages.scenario import scenario_places
 from hmor.study.stages.steps import Pipeline, Result, Results, Step
 from hmor.study.train import STOCHASTIC
 from mor.campaign.model import outputs_of
@@ -105,7 +106,7 @@ def _steps(study: Study, force: bool, retry: bool, overwrite: bool, adaptive: Go
             depends["spec"] = import_object(model.section.memory.spec, study.place)
         needs = tuple({f"sample/{model.source}"} & sampled)
         file = f"models/{model.key}.npz"
-        steps.append(Step(f"train/{model.key}", partial(_train, study, model), depends, needs, (file,), apart=True))
+        steps.append(Step(f"train/{model.key}", partial(_train, study, model), depends, needs, (file,), model.effort))
     scenario = None
     if study.hybrid is not None:
         from hmor.study.simulate import full_hybrid
@@ -116,7 +117,8 @@ def _steps(study: Study, force: bool, retry: bool, overwrite: bool, adaptive: Go
         depends = {"test": _file_facts(study, source.test), "against": source.against, "scenario": scenario,
                    "max_nrmse": model.section.max_nrmse}  # fmt: skip
         needs = (f"train/{model.key}", *({f"sample/{model.section.repeated}"} & sampled))
-        steps.append(Step(f"validate/{model.key}", partial(_validate, study, model), depends, needs))
+        kept = (f"validate/{model.key}.nc",) if scenario_places(study, model) else ()
+        steps.append(Step(f"validate/{model.key}", partial(_validate, study, model), depends, needs, kept, effort=1.0))
     bundle: tuple[str, ...] = ()
     if study.exported():
         chosen = [model for model in models if model.path in study.exported().values()]

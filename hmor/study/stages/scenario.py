@@ -10,11 +10,27 @@ import numpy as np
 
 from hmor.study.file import Model, Study
 from hmor.study.loading import import_object
+from mor.data.ports import Port
 from mor.data.trajectory import Trajectory
 from mor.hybrid.model import HybridModel
 from mor.reduced.base import ReducedModel
 from mor.validation.validate import nrmse, peak_error
 from rt_runtime.errors import ConfigError
+
+KINDS = ("input", "full", "reduced")
+SHOWN = 50_000
+"""At most about so many rows of a run are kept for pictures."""
+
+
+def scenario_places(study: Study, model: Model) -> list[str]:
+    """Return where in the hybrid model a variant has this model."""
+    variants = study.hybrid.variants.values() if study.hybrid else ()
+    return [place for parts in variants for place, path in parts.items() if path == model.path]
+
+
+def scenario_file(study: Study, model: Model) -> Path:
+    """Return where the run in the scenario is kept."""
+    return study.folder / "validate" / f"{model.key}.nc"
 
 
 def scenario_run(study: Study, model: Model, fitted: ReducedModel) -> tuple[Trajectory, Trajectory, Trajectory] | None:
@@ -24,12 +40,7 @@ def scenario_run(study: Study, model: Model, fitted: ReducedModel) -> tuple[Traj
     """
     from hmor.study.simulate import full_hybrid
 
-    places = [
-        place
-        for parts in (study.hybrid.variants.values() if study.hybrid else ())
-        for place, path in parts.items()
-        if path == model.path
-    ]
+    places = scenario_places(study, model)
     if study.hybrid is None or not places:
         return None
     part = full_hybrid(study, study.hybrid).substructures[places[0]]
@@ -55,13 +66,34 @@ def _driven(model: str, place: Path, signals: tuple[str, ...]) -> Trajectory:
 
 
 def judge_on_scenario(study: Study, model: Model, fitted: ReducedModel) -> dict[str, Any] | None:
-    """Return NRMSE and peak error of the worst output in the scenario."""
+    """Return NRMSE and peak error of the worst output in the scenario; keep the run for pictures."""
     both = scenario_run(study, model, fitted)
     if both is None:
         return None
-    _, truth, answer = both
+    inputs, truth, answer = both
+    every = max(1, len(truth) // SHOWN)
+    columns = [Port(f"{kind}__{p.name}", p.unit) for kind, of in zip(KINDS, both, strict=True) for p in of.ports]
+    values = np.column_stack([run.values[::every] for run in (inputs, truth, answer)])
+    path = scenario_file(study, model)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Trajectory(truth.time[::every], values, columns).save(path)
     names = truth.names
     return {
         "nrmse": max(nrmse(answer[name], truth[name]) for name in names),
         "peak_error": max(peak_error(answer[name], truth[name]) for name in names),
     }
+
+
+def kept_run(study: Study, model: Model) -> tuple[Trajectory, Trajectory, Trajectory] | None:
+    """Return inputs, truth and answer of the run in the scenario as they were kept; None when there was none."""
+    if not scenario_places(study, model):
+        return None
+    whole = Trajectory.load(scenario_file(study, model))
+
+    def part(kind: str) -> Trajectory:
+        ports = [port for port in whole.ports if port.name.startswith(f"{kind}__")]
+        columns = np.column_stack([whole[port.name] for port in ports])
+        return Trajectory(whole.time, columns, [Port(port.name.partition("__")[2], port.unit) for port in ports])
+
+    inputs, truth, answer = (part(kind) for kind in KINDS)
+    return inputs, truth, answer

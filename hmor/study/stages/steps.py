@@ -7,19 +7,24 @@ import hashlib
 import json
 import math
 import os
+import pickle
 import sys
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime
 from multiprocessing import get_context
+from multiprocessing.forkserver import ensure_running
 from pathlib import Path
 from typing import Any
 
 from rt_runtime.errors import ConfigError
 from rt_runtime.files import read_json, write_file
 from rt_runtime.versions import version_of
+
+PRELOADED = ["hmor.study.stages.pipeline", "hmor.study.stages.scenario", "mor.compile.arrays", "training.fit"]
+"""What steps import, before their processes are forked."""
 
 Result = dict[str, Any]
 Results = Mapping[str, Any]
@@ -37,8 +42,8 @@ class Step:
     `name` is "group" or "group/item"; a command makes all steps of its group. `depends` returns plain values; when one
     of them, or the fingerprint of a needed step, changes, the step is made again. `make` gets the results of the needed
     steps by name, writes its files below the folder of the results, returns plain values. `files` are paths below that
-    folder that must exist for the result to count. A step that is `apart` may be made in a process of its own, beside
-    others of its group.
+    folder that must exist for the result to count. A step of some `effort`, a rough number to compare it with others,
+    may be made in another process, beside others; those of the largest effort are begun first.
     """
 
     name: str
@@ -46,7 +51,7 @@ class Step:
     depends: Mapping[str, Any]
     needs: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
-    apart: bool = False
+    effort: float = 0.0
 
     @property
     def group(self) -> str:
@@ -78,16 +83,24 @@ class Pipeline:
 
     def run_group(self, group: str, *, force: bool = False) -> Result:
         """Make all steps of a group; return {item: result}, or the result of a step without items."""
-        names = [name for name, step in self.steps.items() if step.group == group]
-        if not names:
-            raise ConfigError(
-                f"Study {self.called} has nothing to {group}: it has {', '.join(self.groups) or 'no steps'}."
-            )
-        made = self._run_apart(
-            [name for name in names if self.steps[name].apart and (force or not self.holds(name))], force
-        )
-        results = {name: self.result(name) if name in made else self.run(name, force=force) for name in names}
-        return results[group] if names == [group] else {name.partition("/")[2]: results[name] for name in names}
+        found: Result = self.run_groups((group,), force=force)[group]
+        return found
+
+    def run_groups(self, groups: Sequence[str], *, force: bool = False) -> Result:
+        """Make all steps of some groups, side by side where they need not wait for each other; {group: results}."""
+        names = {group: [name for name, step in self.steps.items() if step.group == group] for group in groups}
+        for group, found in names.items():
+            if not found:
+                raise ConfigError(
+                    f"Study {self.called} has nothing to {group}: it has {', '.join(self.groups) or 'no steps'}."
+                )
+        every = [name for found in names.values() for name in found]
+        made = self._run_apart([n for n in every if self.steps[n].effort and (force or not self.holds(n))], force)
+        results = {name: self.result(name) if name in made else self.run(name, force=force) for name in every}
+        return {
+            group: results[group] if found == [group] else {name.partition("/")[2]: results[name] for name in found}
+            for group, found in names.items()
+        }
 
     def _run_apart(self, names: list[str], force: bool) -> list[str]:
         """Make steps side by side in processes where that is worth the second a process takes to start.
@@ -98,12 +111,28 @@ class Pipeline:
         if workers < 2 or self.rebuild is None:
             return []
         self._check_folder(force)
-        for other in {other for name in names for other in self.steps[name].needs}:
+        for other in {other for name in names for other in self.steps[name].needs} - set(names):
             self.result(other)  # what is missing is said before anything is started
-        with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-            for made in [pool.submit(_make, self.rebuild, name, force) for name in names]:
-                made.result()
+        waiting, under_way = set(names), dict[Future[None], str]()
+        with ProcessPoolExecutor(workers, warm_processes()) as pool:
+            try:
+                while waiting or under_way:
+                    free = workers - len(under_way)
+                    for name in self._ready(waiting, waiting | set(under_way.values()))[:free]:
+                        waiting.remove(name)
+                        under_way[pool.submit(_make, self.rebuild, name, force)] = name
+                    for ended in wait(under_way, return_when=FIRST_COMPLETED).done:
+                        under_way.pop(ended)
+                        ended.result()
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
         return names
+
+    def _ready(self, waiting: set[str], missing: set[str]) -> list[str]:
+        """Return the steps that need none of the missing ones, those of the largest effort first."""
+        ready = [name for name in waiting if not missing & set(self.steps[name].needs)]
+        return sorted(ready, key=lambda name: (-self.steps[name].effort, list(self.steps).index(name)))
 
     def run(self, name: str, *, force: bool = False) -> Result:
         """Make one step, unless its result is there and still true; return the result."""
@@ -194,10 +223,27 @@ class Pipeline:
                 )
 
 
+def warm_processes() -> Any:
+    """Return the kind of process that steps are made in: forked from one that has imported what they need.
+
+    That one starts at the first call, which may come long before it is needed.
+    """
+    context = get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
+    ensure_running()
+    return context
+
+
+_built: dict[bytes, Pipeline] = {}  # in a process that makes steps: its pipeline
+
+
 def _make(rebuild: Callable[[], Pipeline], name: str, force: bool) -> None:
     """Make one step in a process of its own; its result is on disk then."""
     with contextlib.redirect_stdout(sys.stderr):
-        rebuild().run(name, force=force)
+        key = pickle.dumps(rebuild)
+        if key not in _built:
+            _built[key] = rebuild()
+        _built[key].run(name, force=force)
 
 
 def _plain(value: Any) -> Any:

@@ -77,7 +77,7 @@ def in_processes(folder: Path, wrong: bool = False) -> Pipeline:
         return {"number": number, "process": os.getpid()}
 
     steps = [
-        Step(f"fit/{i}", partial(make, i), {"wrong": wrong}, files=(f"{i}.npz",), apart=True) for i in range(4)
+        Step(f"fit/{i}", partial(make, i), {"wrong": wrong}, files=(f"{i}.npz",), effort=1.0) for i in range(4)
     ]  # fmt: skip
     pipeline = Pipeline("toy", folder, steps)
     pipeline.rebuild = partial(in_processes, folder, wrong)
