@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from rt_runtime.errors import ConfigError
 
 
 def read_journal(path: Path) -> tuple[list[dict[str, Any]], int, int]:
@@ -39,6 +42,32 @@ def _record(line: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None
+
+
+def tells_a_sample(record: dict[str, Any]) -> bool:
+    """Tell whether a record has what a finished or failed sample has."""
+    try:
+        numbers = [record["seconds"], *record.get("outputs", {}).values(), *record.get("parameters", {}).values()]
+        failed = "failed" not in record or (
+            {"kind", "reason"} <= set(record["failed"]) and isinstance(record["parameters"], dict)
+        )
+        has_result = "failed" in record or isinstance(record["outputs"], dict)
+        whole = type(record["sample"]) is int and record["sample"] >= 0 and failed and has_result
+        return whole and all(type(n) in (int, float) for n in numbers)
+    except (KeyError, TypeError, AttributeError):
+        return False
+
+
+@contextmanager
+def store_errors(path: Path) -> Iterator[None]:
+    """Turn a full disk and the like into a sentence; what was reported before is safe."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(
+            f"Store {path} cannot be written: {error.strerror or error}. Finished samples are safe; "
+            "make room and run again to go on."
+        ) from error
 
 
 class Appended:

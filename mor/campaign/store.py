@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mor.campaign.blocks import BlockFile, Numbers
-from mor.campaign.journal import Journal, read_journal
+from mor.campaign.journal import Journal, read_journal, store_errors, tells_a_sample
 from mor.campaign.lock import locked
 from mor.campaign.model import Evaluable, Failure, Outcome, outputs_of, plain_identity
 from mor.campaign.workers.chunk import Batch, Block
@@ -79,11 +79,13 @@ class Store:
             self.design = self._read_design()
             self._check_campaign()
         records, _, self.damaged = read_journal(self.path / "journal.log")
-        whole = [record for record in records if self._is_whole(record)]
+        whole = [record for record in records if tells_a_sample(record)]
         self.damaged += len(records) - len(whole)
-        self._records: dict[int, dict[str, Any]] = {record["sample"]: record for record in whole}
+        self._records: dict[int, dict[str, Any]] = {}  # of samples that failed, or whose outputs are not the campaign's
         self._numbers = Numbers(self.path / "numbers.bin", len(self.design), len(self.campaign["outputs"]))
+        self._runs = np.zeros(len(self.design), dtype=bool)  # samples with a trajectory
         self.damaged += self._numbers.damaged
+        self._take(whole)
         self._forget_failures()
         self._journal: Journal | None = None
         self._blocks: BlockFile | None = None
@@ -154,7 +156,20 @@ class Store:
                 records.append(record)
             if records:
                 self._journal.append(records)
-        self._records.update({record["sample"]: record for record in records})
+        self._take(records)
+
+    def _take(self, records: list[dict[str, Any]]) -> None:
+        """Take what the journal tells: usual samples into arrays, 8 bytes a number, so that memory stays flat."""
+        names = [name for name, _ in self.campaign["outputs"]]
+        for record in records:
+            index, outputs = record["sample"], record.get("outputs", {})
+            if index < len(self.design) and "failed" not in record:
+                self._runs[index] = record.get("run", False)
+            if index < len(self.design) and "failed" not in record and set(outputs) == set(names):
+                self._records.pop(index, None)
+                self._numbers.take(Block(np.array([index]), np.array([[outputs[n] for n in names]]), record["seconds"]))
+            else:
+                self._records[index] = record
 
     def _one_by_one(self, batch: Batch, block: Block) -> Batch:
         """Return a batch without block, for a store of format 1."""
@@ -215,7 +230,7 @@ class Store:
     @property
     def with_trajectories(self) -> bool:
         """Whether finished samples have a trajectory."""
-        return any(r.get("run") for r in self._records.values())
+        return bool(self._runs.any())
 
     def dataset(self) -> Dataset:
         """Return parameters and outputs of all finished samples, in the order of the design."""
@@ -224,8 +239,9 @@ class Store:
         alone = [int(i) for i in rows[~self._numbers.done[rows]]]
         names = list(units) or (list(self._records[alone[0]]["outputs"]) if alone else [])
         values = self._numbers.values.copy() if units else np.empty((len(self.design), len(names)))
-        for i in alone:
-            outputs = self._records[i]["outputs"]
+        without = rows[self._numbers.done[rows]] if names and not units else ()
+        for i in (*alone, *without):
+            outputs = self._records.get(int(i), {"outputs": {}})["outputs"]
             if set(outputs) != set(names):
                 got = ", ".join(outputs) or "none"
                 raise ConfigError(f"Sample {i} of store {self.path} must have outputs {', '.join(names)}, got {got}.")
@@ -236,14 +252,14 @@ class Store:
 
     def trajectory(self, index: int) -> Trajectory:
         """Read the trajectory of one finished sample."""
-        if not self._records.get(index, {}).get("run"):
+        if not (0 <= index < len(self._runs) and self._runs[index]):
             raise ConfigError(f"Sample {index} of store {self.path} has no trajectory.")
         return Trajectory.load(self._run_file(index))
 
     def trajectories(self) -> Iterator[tuple[int, Trajectory]]:
         """Read the trajectories one by one: (number of the sample, trajectory)."""
         for index in self.finished:
-            if self._records.get(index, {}).get("run"):
+            if self._runs[index]:
                 yield index, self.trajectory(index)
 
     def to_xarray(self) -> xarray.Dataset:
@@ -295,20 +311,6 @@ class Store:
         for name, unit in self.campaign["outputs"]:
             Port(name, unit)
 
-    @staticmethod
-    def _is_whole(record: dict[str, Any]) -> bool:
-        """Tell whether a record of the journal has what a finished or failed sample has."""
-        try:
-            numbers = [record["seconds"], *record.get("outputs", {}).values(), *record.get("parameters", {}).values()]
-            failed = "failed" not in record or (
-                {"kind", "reason"} <= set(record["failed"]) and isinstance(record["parameters"], dict)
-            )
-            has_result = "failed" in record or isinstance(record["outputs"], dict)
-            whole = type(record["sample"]) is int and record["sample"] >= 0 and failed and has_result
-            return whole and all(type(n) in (int, float) for n in numbers)
-        except (KeyError, TypeError, AttributeError):
-            return False
-
     def _read_design(self) -> Design:
         entry = self.campaign["design"]
         if not (isinstance(entry["file"], str) and entry["file"].startswith("design-") and "/" not in entry["file"]):
@@ -344,18 +346,6 @@ class Store:
 def is_store(path: Path) -> bool:
     """Say whether a path is a store."""
     return (path / "campaign.json").is_file()
-
-
-@contextmanager
-def store_errors(path: Path) -> Iterator[None]:
-    """Turn a full disk and the like into a sentence; what was reported before is safe."""
-    try:
-        yield
-    except OSError as error:
-        raise ConfigError(
-            f"Store {path} cannot be written: {error.strerror or error}. Finished samples are safe; "
-            "make room and run again to go on."
-        ) from error
 
 
 def _create(path: Path, model: Evaluable, design: Design) -> None:

@@ -136,7 +136,7 @@ class _Function:
         found = kept.load(self.key)
         if found is None:
             made = [self._pointer(entry, arrays) for entry, arrays in entries]
-            facts = {"guarded": self._guarded, "checked": self._inner is self.checked}
+            facts: dict[str, Any] = {"guarded": self._guarded, "checked": self._inner is self.checked}
             facts["computed_at"] = sorted(self.found.computed_at)
             found = kept.keep(self.key, made, [arrays for _, arrays in entries], facts)
             if found is None:

@@ -105,6 +105,39 @@ def test_numbers_without_declared_outputs(tmp_path: Path) -> None:
     np.testing.assert_array_equal(data["sum"], data["k"] + data["c"])
 
 
+def test_usual_samples_leave_no_object_behind(tmp_path: Path) -> None:
+    """Numbers and trajectories: what the store keeps of a sample in memory is a row of arrays, while it runs and after."""
+
+    def model(a: float) -> dict[str, object]:
+        if a < 0.1:
+            raise ValueError("too small")
+        return {"twice": 2.0 * a, "run": Trajectory([0.0, 1.0], [a, a], {"x": "m"})}
+
+    design = full_factorial(ParameterSpace({"a": Uniform(0.0, 1.0)}), 20)
+    data = run_design(FunctionModel(model, ["twice"]), design, store=tmp_path / "s", executor="serial")
+    store = Store(tmp_path / "s")
+    assert sorted(store._records) == [sample.index for sample in store.failed] and len(store.failed) > 0
+    np.testing.assert_array_equal(store.dataset().Y, data.Y)
+    assert (
+        [index for index, _ in store.trajectories()]
+        == store.finished
+        == [i for i in range(20) if i not in store._records]
+    )
+    with pytest.raises(ConfigError, match=r"Sample 0 of store .* has no trajectory"):
+        store.trajectory(0)
+    assert not store.open and store.seconds > 0
+
+
+def test_numbers_that_only_some_samples_have_are_said(tmp_path: Path) -> None:
+    def model(a: float) -> object:
+        run = Trajectory([0.0, 1.0], [a, a], {"x": "m"})
+        return {"twice": 2.0 * a, "run": run} if a > 0.5 else run
+
+    design = full_factorial(ParameterSpace({"a": Uniform(0.0, 1.0)}), 4)
+    with pytest.raises(ConfigError, match=r"Sample 0 of store .* must have outputs twice, got none"):
+        run_design(FunctionModel(model), design, store=tmp_path / "s", executor="serial")
+
+
 def test_a_model_of_trajectories_alone(tmp_path: Path) -> None:
     data = run_design(lambda k, c: oscillator(k, c)["run"], lhs(SPACE, 3, seed=0), store=tmp_path / "s", workers=1)
     assert data.X.shape == (3, 2) and data.Y.shape == (3, 0)
