@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,14 +65,15 @@ def verify(bundle: Bundle, models: Mapping[str, ReducedModel] | None = None) -> 
 
     models: the reduced models by name, to ask them as well (engine "numpy").
     """
-    results = []
-    for name, model in bundle.models.items():
-        if models is not None:
-            results.append(_numpy(model, written_map(models[name])))
-        results += [_onnxruntime(model), _runtime(model)]
-        results.append(_c(bundle, model))
-        results += [_fmu(bundle, model, file) for file in model.description["fmu"]]
-    return results
+
+    def one(name: str) -> list[Parity]:
+        model = bundle.models[name]
+        results = [] if models is None else [_numpy(model, written_map(models[name]))]
+        results += [_onnxruntime(model), _runtime(model), _c(bundle, model)]
+        return results + [_fmu(bundle, model, file) for file in model.description["fmu"]]
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:  # most of it is the C compiler's
+        return [row for rows in pool.map(one, bundle.models) for row in rows]
 
 
 Answer = Callable[[Array], Array]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -72,15 +73,21 @@ def write(
     target = Path(folder)
     _check_request(models, targets, precision)
     _check_folder(target, overwrite)
-    files: dict[str, bytes] = {}
-    entries = []
-    for key, one in models.items():
+
+    def write_one(key: str) -> _Written:
+        one = models[key]
         box = (domain.get(key) if isinstance(domain, Mapping) else domain) if domain is not None else None
-        results = (validation or {}).get(key, {}) if by_name else (validation or {})
         bounds = None if box is None else as_domain(*box, one.inputs)
         step = written_map(one)
         form = replace(form_of(step, key, bounds), law=step is not one)
-        written = _write_model(step, form, tuple(targets), precision, seed)
+        return _write_model(step, form, tuple(targets), precision, seed)
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:  # most of it is the C compiler's
+        every = list(pool.map(write_one, models))
+    files: dict[str, bytes] = {}
+    entries = []
+    for key, written in zip(models, every, strict=True):
+        results = (validation or {}).get(key, {}) if by_name else (validation or {})
         twice = {a.casefold() for a in files} & {b.casefold() for b in written.files}
         if twice:
             raise ConfigError(f"Names of models must give different files, got {sorted(twice)[0]} twice; rename one.")
