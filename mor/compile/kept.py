@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import re
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -63,6 +64,7 @@ class Entry:
     facts: dict[str, Any]
 
 
+_one_at_a_time = threading.RLock()  # LLVM's engine is for one thread
 _loaded: dict[str, Entry] = {}
 _tried: set[str] = set()
 
@@ -72,12 +74,13 @@ def load(key: str | None) -> Entry | None:
     folder = _folder()
     if key is None or folder is None:
         return None
-    if key not in _loaded:
-        found = _read(folder / f"{key}.o", key)
-        if found is None:
-            return None
-        _loaded[key] = found
-    return _loaded[key]
+    with _one_at_a_time:
+        if key not in _loaded:
+            found = _read(folder / f"{key}.o", key)
+            if found is None:
+                return None
+            _loaded[key] = found
+        return _loaded[key]
 
 
 def keep(key: str | None, pointers: Sequence[Any], arrays: Sequence[int], facts: dict[str, Any]) -> Entry | None:
