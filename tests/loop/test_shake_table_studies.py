@@ -150,3 +150,13 @@ def test_reports_draw_the_set_up_and_the_results(tmp_path: Path) -> None:
         text = Path(report["page"]).read_text()
         assert all(caption in text for caption in captions)
         assert ("J1 is the delay" in text) is False
+
+
+def test_table_and_sink_are_a_rig_and_the_frame_a_side_beside_it(tmp_path: Path) -> None:
+    """The run without a clock plays the rig inside the process; the table follows floor 2 under its monitor."""
+    result = find_pipeline("table_sink", tmp_path, changes={"run": {"duration": 8.0, "paced": False}}).run("run")
+    assert not result["tripped"]
+    low, high, unit = result["ranges"]["measured"]
+    assert unit == "m" and high - low > 0.02
+    with pytest.raises(ConfigError, match="rate of the rig of table_sink must be 1000 Hz, got 500 Hz"):
+        sink.sink_rig(500.0)

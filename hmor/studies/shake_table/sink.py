@@ -7,7 +7,7 @@ section 4.3; track and damping of the sink are ours. Settings were chosen on El 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.signal import butter, sosfilt
 
+from hmor.rigs.catalogue import PhysicalSide
 from hmor.studies.base import Options, Run, VirtualTest, ground_motion
 from hmor.studies.shake_table.drawings import draw_sink, draw_table
 from mor import Normal, ParameterSpace, lhs, prediction_model
@@ -39,7 +40,10 @@ from rt_runtime import (
     Tripped,
     previous,
 )
+from rt_runtime.bundle.rom import LoadedBundle
 from rt_runtime.checks import Array, one_of
+from rt_runtime.engine.signal_names import Previous
+from rt_runtime.errors import ConfigError
 
 RATE = 1000.0
 DT = 1 / RATE
@@ -131,42 +135,73 @@ def controller(case: str, settings: Mapping[str, Any]) -> TrackingMpc | ModelBas
     return TrackingMpc(model, horizon, preview=preview)
 
 
-def build(case: str, motion: Excitation, parameters: Mapping[str, float], options: Options) -> Loop:
-    """Build the loop of one run: the virtual table with the sink on it, then what would run beside a real one."""
-    settings = options.settings
-    loop = Loop(RATE)
-    units = {"ground": "m/s2", "acceleration": "m/s2", "true_force": "N", "force_noise": "N", "force": "N"}
-    units |= dict.fromkeys(("command", "table", "position", "noise", "measured", "target"), "m")
+def add_rig(
+    loop: Loop, command: str | Previous, plant: TransferFunction, sink: Sink, noise: Sequence[float], seed: int
+) -> None:
+    """Add what stands in the laboratory: table, sink, sensors; writes `measured` (table) and `force` (of the sink)."""
+    units = {"acceleration": "m/s2", "true_force": "N", "force_noise": "N", "force": "N"}
+    units |= dict.fromkeys(("table", "position", "noise", "measured"), "m")
     for name, unit in units.items():
         loop.signal(name, unit=unit)
-    loop.signal("x[6]", unit=("m", "m", "m/s", "m/s", "m", "m/s"))
-    loop.add("ground", motion.block(), outputs=["ground"])
-    plant = table(parameters).state_space()
-    outputs = np.vstack([plant.C, plant.C @ plant.A @ plant.A])  # the table, and its acceleration
-    block = StateSpace(plant.A, plant.B, outputs, dt=DT, update="start")
-    loop.add("table", block, inputs=[previous("command")], outputs=["table", "acceleration"])
-    mass = track_sink().block(dt=DT, parameters=Sink.of(settings).parameters)
+    matrices = plant.state_space()
+    outputs = np.vstack([matrices.C, matrices.C @ matrices.A @ matrices.A])  # the table, and its acceleration
+    block = StateSpace(matrices.A, matrices.B, outputs, dt=DT, update="start")
+    loop.add("table", block, inputs=[command], outputs=["table", "acceleration"])
+    mass = track_sink().block(dt=DT, parameters=sink.parameters)
     loop.add("sink", mass, inputs=["acceleration"], outputs=["position", "true_force"])
-    noise = [float(settings.get("noise", NOISE)), float(settings.get("force_noise", FORCE_NOISE))]
-    loop.add("noise", Noise(noise, seed=options.seed), outputs=["noise", "force_noise"])
+    loop.add("noise", Noise(list(noise), seed=seed), outputs=["noise", "force_noise"])
     loop.add("sensor", Sum("++"), inputs=["table", "noise"], outputs=["measured"])
     loop.add("accelerometer", Sum("++"), inputs=["true_force", "force_noise"], outputs=["force"])
+
+
+def add_frame(loop: Loop, case: str, motion: Excitation, settings: Mapping[str, Any], command: str) -> None:
+    """Add what runs beside the rig: ground, frame, target and controller; reads `measured` and `force`."""
+    loop.signal("ground", unit="m/s2")
+    loop.signal("target", unit="m")
+    loop.signal("x[6]", unit=("m", "m", "m/s", "m/s", "m", "m/s"))
+    loop.add("ground", motion.block(), outputs=["ground"])
     part = numerical(two_storey_frame()).discretise(DT)
     states = np.vstack([part.C, np.eye(6)])
     block = StateSpace(part.A, part.B, states, np.zeros((7, 2)), dt=DT, method="discrete")
     loop.add("frame", block, inputs=["ground", "force"], outputs=["target", "x[6]"])
-    if case == "none":
-        loop.add("control", Gain(1.0), inputs=["target"], outputs=["command"])
-    else:
-        law = controller(case, settings)
-        further = ["theta"] if case == "feedforward" else ["iterations", "status"]
-        for name in further:
-            loop.signal(name)
-        state = ["x[6]"] if case == "state" else []
-        loop.add("control", law, inputs=["target", "measured", *state], outputs=["command", *further])
-        loop.require("Controller", lambda: controller_problems(case, tuple(sorted(settings.items()))))
     loop.require("Target", lambda: target_problems(motion, Sink.of(settings)))
+    if case == "none":
+        loop.add("control", Gain(1.0), inputs=["target"], outputs=[command])
+        return
+    further = ["theta"] if case == "feedforward" else ["iterations", "status"]
+    for name in further:
+        loop.signal(name)
+    state = ["x[6]"] if case == "state" else []
+    inputs = ["target", "measured", *state]
+    loop.add("control", controller(case, settings), inputs=inputs, outputs=[command, *further])
+    loop.require("Controller", lambda: controller_problems(case, tuple(sorted(settings.items()))))
+
+
+def build(case: str, motion: Excitation, parameters: Mapping[str, float], options: Options) -> Loop:
+    """Build the loop of one run: the virtual table with the sink on it, then what would run beside a real one."""
+    settings = options.settings
+    loop = Loop(RATE)
+    loop.signal("command", unit="m")
+    noise = [float(settings.get("noise", NOISE)), float(settings.get("force_noise", FORCE_NOISE))]
+    add_rig(loop, previous("command"), table(parameters), Sink.of(settings), noise, options.seed)
+    add_frame(loop, case, motion, settings, "command")
     return loop
+
+
+def sink_rig(rate: float) -> PhysicalSide:
+    """Table, sink and sensors as a rig of their own: `command` in, `measured` and `force` out."""
+    if rate != RATE:
+        raise ConfigError(f"rate of the rig of table_sink must be {RATE:g} Hz, got {rate:g} Hz.")
+    loop = Loop(rate)
+    loop.constant("command", 0.0, unit="m")
+    add_rig(loop, "command", POSITION_TABLE, Sink(), (NOISE, FORCE_NOISE), seed=0)
+    return PhysicalSide(loop, ("command",), ("measured", "force"))
+
+
+def frame_side(loop: Loop, bundles: Mapping[str, LoadedBundle], settings: Mapping[str, Any]) -> None:
+    """Numerical side for `sink_rig`: reads `measured` and `force`, gives `wanted`; settings as of the virtual test."""
+    loop.signal("wanted", unit="m")
+    add_frame(loop, "state", ground(Options(settings=settings)), settings, "wanted")
 
 
 @cache
