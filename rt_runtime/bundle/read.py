@@ -26,7 +26,7 @@ from rt_runtime.bundle.files import (
     sha256,
 )
 from rt_runtime.bundle.golden import Golden, difference, read_golden
-from rt_runtime.bundle.graph import OPSETS, check_onnx
+from rt_runtime.bundle.graph import check_onnx
 from rt_runtime.bundle.signature import check_signature, read_signature
 from rt_runtime.checks import Array
 from rt_runtime.errors import BundleError, ConfigError
@@ -36,7 +36,6 @@ __all__ = ["Bundle", "BundleMemory", "BundleModel", "BundleSignal", "Golden", "d
 
 FORMAT = 2
 FORMATS = (1, 2)  # 1: everything a model with memory puts out is an output, its state are lags alone
-SUPPORTED_OPSETS = OPSETS
 
 
 @dataclass(frozen=True)

@@ -19,18 +19,25 @@ from hmor.studies.base import Options, Run, VirtualTest, ground_motion
 from hmor.studies.multi_axial.loading_box import (
     BOUNDS,
     DT,
+    FORCE,
     NOISE,
     RATE,
     add_actuators,
     add_controllers,
+    add_fade,
+    add_guard,
     add_measured,
     add_sensors,
     declare,
     error,
+    likely_actuators,
     perturbed,
+    run_cases,
+    stroke_controller,
+    while_running,
 )
 from hmor.studies.multi_axial.set_up import draw_bridge
-from mor import Normal, ParameterSpace, lhs, prediction_model
+from mor import Normal, ParameterSpace
 from mor.dynamics.preflight import preflight
 from mor.dynamics.projection import FreeInterface, SparseStructure
 from mor.dynamics.reduced_structure import Reduced
@@ -40,28 +47,20 @@ from mor.excitation import Excitation
 from mor.models.multi_axial.curved_bridge import INTERFACE, bridge_deck, interface_freedoms, pier_axial, pier_stiffness
 from mor.models.multi_axial.loading_box import FLOW, LIMBS, LOAD_CELL, PISTON, actuators, platform
 from rt_runtime import (
-    Fade,
     Gain,
     GuardedPose,
-    Horizon,
     Loop,
     Polynomial,
     Record,
     Rule,
-    StartStop,
     StateSpace,
     Table,
     TrackingMpc,
-    Tripped,
     axial_rule,
-    guard_pose,
     pose_rules,
-    previous,
 )
 from rt_runtime._core import Block
-from rt_runtime.checks import Array, one_of
-from rt_runtime.engine.pacing import STATES
-from rt_runtime.errors import ConfigError
+from rt_runtime.checks import Array
 
 BOXES = {1: "box1.", 2: "box2."}
 MODES = 16
@@ -75,8 +74,6 @@ INTO = np.eye(6)[:, DIRECTIONS]
 POSE_LIMITS = (0.02, 0.003, 0.012, 0.02, 0.02, 0.06)
 POSE_SPEEDS = (0.5, 0.05, 0.3, 0.5, 0.5, 1.5)
 AXIAL_LIMIT = 28e3
-RUNNING = STATES.index("running")
-PERTURBED = 10
 SPACE = ParameterSpace(
     {f"box{i}_{w}_{limb}": Normal(1.0, 0.01) for i in BOXES for limb in LIMBS for w in ("gain", "speed")}
 )
@@ -140,25 +137,11 @@ def controllers(kind: str, damping: float, settings: Mapping[str, Any]) -> dict[
     )  # fmt: skip
     for i in BOXES:
         for j, plant in enumerate(actuators(i).values()):
-            model = prediction_model(
-                plant,
-                DT,
-                input_variance=float(settings.get("input_variance", 1e-10)),
-                noise_variance=1e-10,
-                disturbance_gain=float(settings.get("disturbance_gain", 5e-7)),
-            )
-            horizon = Horizon(
-                steps,
-                control=int(settings.get("moves", 10)),
-                output_weight=1.0,
-                move_weight=float(settings.get("move_weight", 0.003)),
-                bounds=(-BOUNDS[j], BOUNDS[j]),
-            )
             row = 6 * (i - 1) + j
             preview: Any = Polynomial(int(settings.get("order", 2)), int(settings.get("spacing", 12)), lead)
             if kind == "state":
                 preview = type(from_state)(from_state.change[:, row : row + 1])
-            found[i].append(TrackingMpc(model, horizon, preview=preview))
+            found[i].append(stroke_controller(plant, BOUNDS[j : j + 1], preview, settings, 5e-7))
     return found
 
 
@@ -216,11 +199,7 @@ def add_deck(loop: Loop, damping: float, *, faded: bool) -> None:
     """Add the numerical part: feedback of both boxes, faded out after a trip, to their targets and the state x."""
     forces = [f"{prefix}feedback_{d + 1}" for prefix in BOXES.values() for d in DIRECTIONS]
     if faded:
-        loop.signal("faded[10]")
-        loop.signal("state")
-        fade = Fade(10, duration=0.2, dt=DT)
-        loop.add("fade", fade, inputs=[*forces, previous("state")], outputs=["faded[10]"])
-        forces = ["faded[10]"]
+        forces = add_fade(loop, forces, [FORCE[d] for _ in BOXES for d in DIRECTIONS])
     part = numerical(damping)
     n = len(part.A)
     loop.signal("d[10]")
@@ -251,8 +230,7 @@ def _guard(loop: Loop) -> None:
         GuardedPose(f"{prefix}target[6]", f"{prefix}guarded[6]", platform(i), POSE_LIMITS, POSE_SPEEDS)
         for i, prefix in BOXES.items()
     ]
-    guard_pose(loop, poses, box_rules(), manners=StartStop(soft_start=0.0, trip=0.5))
-    loop.add("state", Gain(1.0), inputs=["monitor.state"], outputs=["state"])
+    add_guard(loop, poses, box_rules())
 
 
 def box_rules(fastest: float = 1.0) -> list[Rule]:
@@ -288,13 +266,9 @@ def require(
 @cache
 def stability_problems(control: str, damping: float, settings: tuple[tuple[str, Any], ...]) -> Sequence[str]:
     """Judge the whole test on the identified actuators and on ten perturbed ones."""
-    design = lhs(SPACE, PERTURBED, seed=1)
-    draws: dict[str, dict[str, float]] = {"the identified actuators": {}} | {
-        f"perturbed actuators {k + 1}": design.parameters(k) for k in range(PERTURBED)
-    }
     plants = {
         name: parallel([plant for i in BOXES for plant in perturbed(draw, i, f"box{i}_")])
-        for name, draw in draws.items()
+        for name, draw in likely_actuators(SPACE).items()
     }
     made = controllers(control, damping, dict(settings))
     return hybrid_problems(
@@ -344,13 +318,13 @@ def complete(damping: float, ground: Excitation, duration: float) -> Array:
 
 def judge(case: Case, record: Record, ground: Excitation) -> dict[str, float]:
     """Return tracking of the ten interface motions in percent, and the response against the complete bridge."""
-    names = [signal.name for signal in record.signals]
-    keep = record["monitor.state"] == RUNNING if "monitor.state" in names else np.ones(len(record.time), bool)
     found: dict[str, float] = {}
     whole = complete(case.damping, ground, len(record.time) / RATE)
+    kept = while_running(record)
+    keep = np.isin(record.time, kept.time)
     responses, tracked = [], []
     for i, prefix in BOXES.items():
-        pose, target = record[f"{prefix}pose[6]"][keep], record[f"{prefix}target[6]"][keep]
+        pose, target = kept[f"{prefix}pose[6]"], kept[f"{prefix}target[6]"]
         for k, d in enumerate(DIRECTIONS):
             value = error(pose[:, d], target[:, d])
             found[f"{prefix[:-1]}_{INTERFACE[k]}"] = value
@@ -362,26 +336,14 @@ def judge(case: Case, record: Record, ground: Excitation) -> dict[str, float]:
 
 def run(parameters: Mapping[str, float], options: Options) -> Run:
     """Run all cases, or the one that the setting `case` names."""
-    names = tuple(CASES)
-    if "case" in options.settings:
-        names = (one_of(str(options.settings["case"]), "case", "study 'curved_bridge'", names),)
-    metrics: dict[str, float] = {}
-    record = None
     motion = ground_motion(options, scale=float(options.settings.get("scale", 1.0)))
-    for name in names:
-        case = CASES[name]
-        try:
-            record = build(case, motion, parameters, options).run(motion.duration)
-        except Tripped as trip:
-            if len(names) == 1:
-                raise
-            record = trip.record
-            metrics[f"{name}_diverged_s"] = float(record.time[-1])
-            continue
-        metrics |= {f"{name}_{key}": value for key, value in judge(case, record, motion).items()}
-    if record is None:
-        raise ConfigError("study 'curved_bridge' must have at least one case.")
-    return Run(metrics, record)
+    return run_cases(
+        "curved_bridge",
+        tuple(CASES),
+        options,
+        lambda name: build(CASES[name], motion, parameters, options).run(motion.duration),
+        lambda name, record: judge(CASES[name], record, motion),
+    )
 
 
 TEST = VirtualTest(

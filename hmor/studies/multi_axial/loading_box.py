@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from mor import TransferFunction
+from hmor.studies.base import Options, Run
+from mor import ParameterSpace, TransferFunction, lhs, prediction_model
+from mor.dynamics.preflight import preflight
 from mor.dynamics.tracking_design import parallel
-from mor.models.multi_axial.loading_box import actuators, platform
-from rt_runtime import ForceTransform, ForwardKinematics, Gain, InverseKinematics, Loop, Noise, StateSpace, previous
+from mor.models.multi_axial.loading_box import FLOW, LOAD_CELL, PISTON, actuators, platform
+from rt_runtime import (
+    Fade,
+    ForceTransform,
+    ForwardKinematics,
+    Gain,
+    GuardedPose,
+    Horizon,
+    InverseKinematics,
+    Loop,
+    Noise,
+    Record,
+    Rule,
+    StartStop,
+    StateSpace,
+    TrackingMpc,
+    Tripped,
+    guard_pose,
+    previous,
+)
 from rt_runtime._core import Block
-from rt_runtime.checks import Array
+from rt_runtime.checks import Array, one_of
+from rt_runtime.engine.pacing import STATES
 
 RATE = 1000.0
 DT = 1 / RATE
@@ -23,6 +45,11 @@ POSE = ("m", "m", "m", "rad", "rad", "rad")
 FORCE = ("N", "N", "N", "Nm", "Nm", "Nm")
 BOUNDS = tuple(0.9 * s for s in (0.053, 0.053, 0.0254, 0.0254, 0.0254, 0.0254))
 """Largest command of each actuator in m."""
+
+RUNNING = STATES.index("running")
+PERTURBED = 10
+FORECAST_EVERY = 5
+"""Of the ticks of a forecast, each fifth is compared with the limits of a box."""
 
 
 def perturbed(parameters: Mapping[str, float], box: int = 1, prefix: str = "") -> list[TransferFunction]:
@@ -155,6 +182,115 @@ def add_controllers(
             loop.signal(name)
         inputs = [f"{prefix}target_stroke_{i}", f"{prefix}measured_stroke_{i}", *state]
         loop.add(f"{prefix}control_{i}", block, inputs=inputs, outputs=[f"{prefix}command_{i}", *further])
+
+
+def stroke_controller(
+    plant: Any, bounds: Sequence[float], preview: Any, settings: Mapping[str, Any], disturbance_gain: float
+) -> TrackingMpc:
+    """Return the controller of one plant (or of all six in parallel), with what the settings of a study replace.
+
+    Parameters
+    ----------
+    plant
+        Identified actuator, or the state space of several.
+    bounds
+        Largest command of each actuator in m.
+    preview
+        How the target goes on.
+    settings
+        prediction, moves, move_weight, input_variance, disturbance_gain.
+    disturbance_gain
+        Of the prediction model, where the settings say nothing.
+    """
+    model = prediction_model(
+        plant,
+        DT,
+        input_variance=float(settings.get("input_variance", 1e-10)),
+        noise_variance=1e-10,
+        disturbance_gain=float(settings.get("disturbance_gain", disturbance_gain)),
+    )
+    horizon = Horizon(
+        int(settings.get("prediction", 30)),
+        control=int(settings.get("moves", 10)),
+        output_weight=1.0,
+        move_weight=float(settings.get("move_weight", 0.003)),
+        bounds=([-bound for bound in bounds], bounds),
+    )
+    return TrackingMpc(model, horizon, preview=preview)
+
+
+def add_fade(loop: Loop, forces: Sequence[str], units: Sequence[str]) -> list[str]:
+    """Fade the forces that are fed back out within 0.2 s once the monitor no longer runs; return their new names."""
+    n = len(forces)
+    loop.signal(f"faded[{n}]", unit=tuple(units))
+    loop.signal("state")
+    fade = Fade(n, duration=0.2, dt=DT)
+    loop.add("fade", fade, inputs=[*forces, previous("state")], outputs=[f"faded[{n}]"])
+    return [f"faded[{n}]"]
+
+
+def add_guard(loop: Loop, poses: Sequence[GuardedPose], rules: Sequence[Rule]) -> None:
+    """Put one monitor behind the target poses and pass its state on to the fade."""
+    guard_pose(loop, list(poses), list(rules), manners=StartStop(soft_start=0.0, trip=0.5))
+    loop.add("state", Gain(1.0), inputs=["monitor.state"], outputs=["state"])
+
+
+def likely_actuators(space: ParameterSpace) -> dict[str, dict[str, float]]:
+    """Return the parameters a test must be stable with: the identified actuators, and ten perturbed ones."""
+    design = lhs(space, PERTURBED, seed=1)
+    drawn = {f"perturbed actuators {k + 1}": design.parameters(k) for k in range(PERTURBED)}
+    return {"the identified actuators": {}} | drawn
+
+
+def box_problems(box: int, pose: Array, reaction: Array) -> Sequence[str]:
+    """Compare strokes, load cells and flow that poses and forces (n, 6) at every tick ask for with those of a box."""
+    limits = {"force_limit": LOAD_CELL, "piston_area": PISTON, "flow_limit": FLOW}
+    every = slice(None, None, FORECAST_EVERY)
+    return preflight(platform(box), pose[every], RATE / FORECAST_EVERY, reaction=reaction[every], **limits).problems
+
+
+def while_running(record: Record) -> Record:
+    """Return the record without the way to rest after it, where a monitor was in the loop."""
+    if all(signal.name != "monitor.state" for signal in record.signals):
+        return record
+    keep = record["monitor.state"] == RUNNING
+    return replace(record, time=record.time[keep], values=record.values[keep])
+
+
+def run_cases(
+    study: str,
+    cases: Sequence[str],
+    options: Options,
+    run: Callable[[str], Record],
+    judge: Callable[[str, Record], dict[str, float]],
+) -> Run:
+    """Run all cases, or the one that the setting `case` names; one that diverges among several is a number.
+
+    Parameters
+    ----------
+    study, cases
+        Name of the study, names of its cases.
+    options
+        Of the virtual test.
+    run, judge
+        Run one case; return its numbers.
+    """
+    names = tuple(cases)
+    if "case" in options.settings:
+        names = (one_of(str(options.settings["case"]), "case", f"study '{study}'", names),)
+    metrics: dict[str, float] = {}
+    record = None
+    for name in names:
+        try:
+            record = run(name)
+        except Tripped as trip:
+            if len(names) == 1:
+                raise
+            record = trip.record
+            metrics[f"{name}_diverged_s"] = float(record.time[-1])
+            continue
+        metrics |= {f"{name}_{key}": value for key, value in judge(name, record).items()}
+    return Run(metrics, record)
 
 
 def error(values: Array, reference: Array) -> float:

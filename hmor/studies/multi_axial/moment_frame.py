@@ -8,7 +8,7 @@ target; strokes of the target; controllers with preview; commands. Najafi and Sp
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -22,20 +22,26 @@ from hmor.studies.multi_axial.loading_box import (
     RATE,
     add_actuators,
     add_controllers,
+    add_fade,
+    add_guard,
     add_measured,
     add_sensors,
+    box_problems,
     coupling_matrix,
     declare,
     error,
+    likely_actuators,
     perturbed,
+    run_cases,
+    stroke_controller,
+    while_running,
 )
 from hmor.studies.multi_axial.set_up import draw_moment_frame
-from mor import Normal, ParameterSpace, lhs, prediction_model
+from mor import Normal, ParameterSpace
 from mor.dynamics.control_design import inverse_with_low_pass, low_pass, lqg_feedback
-from mor.dynamics.preflight import preflight
 from mor.dynamics.tracking_design import design_report, hybrid_problems, parallel
 from mor.dynamics.transfer import StateSpaceMatrices
-from mor.models.multi_axial.loading_box import FLOW, LIMBS, LOAD_CELL, PISTON, actuators, platform
+from mor.models.multi_axial.loading_box import LIMBS, actuators, platform
 from mor.models.multi_axial.moment_frame import (
     Column,
     complete_yielding_frame,
@@ -44,37 +50,25 @@ from mor.models.multi_axial.moment_frame import (
     yielding_column,
 )
 from rt_runtime import (
-    Fade,
     Gain,
     GuardedPose,
-    Horizon,
     Loop,
     ModelBasedCompensator,
     Polynomial,
     Record,
-    StartStop,
     StateSpace,
     Table,
-    TrackingMpc,
-    Tripped,
     axial_rule,
-    guard_pose,
     pose_rules,
-    previous,
 )
 from rt_runtime._core import Block
-from rt_runtime.checks import Array, one_of
-from rt_runtime.engine.pacing import STATES
+from rt_runtime.checks import Array
 
 POSE_LIMITS = (0.035, 0.003, 0.005, 0.02, 0.02, 0.1)
 POSE_SPEEDS = (0.5, 0.05, 0.05, 0.5, 0.5, 1.5)
-MANNERS = StartStop(soft_start=0.0, trip=0.5)
 AXIAL_LIMIT = 28e3
 """What the three vertical actuators can pull, in N."""
 
-RUNNING = STATES.index("running")
-FORECAST_EVERY = 5
-PERTURBED = 10
 CONTROLS = ("none", "feedforward", "mmbc", "mpc", "mpc6")
 SPACE = ParameterSpace({f"{what}_{limb}": Normal(1.0, 0.01) for limb in LIMBS for what in ("gain", "speed")})
 """What may differ from the identified actuators: static gain and pole frequencies, 1 % each."""
@@ -126,22 +120,8 @@ def controllers(kind: str, coupling: Array, settings: Mapping[str, Any]) -> list
     )
     found = []
     for i, plant in enumerate(known):
-        model = prediction_model(
-            plant,
-            DT,
-            input_variance=1e-10,
-            noise_variance=1e-10,
-            disturbance_gain=float(settings.get("disturbance_gain", 1e-6)),
-        )
         bounds = BOUNDS if kind == "mpc6" else BOUNDS[i : i + 1]
-        horizon = Horizon(
-            int(settings.get("prediction", 30)),
-            control=int(settings.get("moves", 10)),
-            output_weight=1.0,
-            move_weight=float(settings.get("move_weight", 0.003)),
-            bounds=([-bound for bound in bounds], bounds),
-        )
-        found.append(TrackingMpc(model, horizon, preview=preview))
+        found.append(stroke_controller(plant, bounds, preview, settings, 1e-6))
     return found
 
 
@@ -176,18 +156,13 @@ def build(
     block = StateSpace(part.A, part.B * sign, part.C, dt=DT)
     fed_back = ["feedback_1", "feedback_6"]
     if guarded:
-        loop.signal("faded[2]", unit=("N", "Nm"))
-        loop.signal("state")
-        fade = Fade(2, duration=0.2, dt=DT)
-        loop.add("fade", fade, inputs=[*fed_back, previous("state")], outputs=["faded[2]"])
-        fed_back = ["faded[2]"]
+        fed_back = add_fade(loop, fed_back, ("N", "Nm"))
     loop.add("numerical", block, inputs=["ground", *fed_back], outputs=["x[3]"])
     loop.add("target", Gain(np.eye(6)[:, [0, 5]]), inputs=["x_1", "x_2"], outputs=["target[6]"])
     if guarded:
         axial = axial_rule("measured_2", stiffness=Column().axial, largest=AXIAL_LIMIT)
         pose = GuardedPose("target[6]", "guarded[6]", platform(1), POSE_LIMITS, POSE_SPEEDS)
-        guard_pose(loop, pose, [*pose_rules("reading[6]", "command[6]"), axial], manners=MANNERS)
-        loop.add("state", Gain(1.0), inputs=["monitor.state"], outputs=["state"])
+        add_guard(loop, [pose], [*pose_rules("reading[6]", "command[6]"), axial])
     found = controllers(case.control, coupling, options.settings) if case.control != "none" else []
     add_controllers(loop, found, wanted="guarded[6]" if guarded else "target[6]")
     if guarded:
@@ -205,12 +180,9 @@ def build(
 def target_problems(case: Case, ground: Table) -> Sequence[str]:
     """Compare the strokes, forces and flow that the complete frame would ask for with those of the box."""
     record = _complete(case, ground, ground.duration)
-    x, top = record["x[3]"][::FORECAST_EVERY], record["top[2]"][::FORECAST_EVERY]
-    pose, reaction = (np.zeros((len(x), 6)) for _ in range(2))
-    pose[:, [0, 5]], reaction[:, [0, 5]] = x[:, :2], top
-    rate = RATE / FORECAST_EVERY
-    limits = {"force_limit": LOAD_CELL, "piston_area": PISTON, "flow_limit": FLOW}
-    return preflight(platform(1), pose, rate, reaction=reaction, **limits).problems
+    pose, reaction = (np.zeros((len(record.time), 6)) for _ in range(2))
+    pose[:, [0, 5]], reaction[:, [0, 5]] = record["x[3]"][:, :2], record["top[2]"]
+    return box_problems(1, pose, reaction)
 
 
 @cache
@@ -219,10 +191,7 @@ def stability_problems(
 ) -> Sequence[str]:
     """Judge the whole test on the identified actuators and on ten perturbed ones."""
     coupling = coupling_matrix(coupling_db)
-    plants = {"the identified actuators": parallel(perturbed({}), coupling)}
-    design = lhs(SPACE, PERTURBED, seed=1)
-    for i in range(PERTURBED):
-        plants[f"perturbed actuators {i + 1}"] = parallel(perturbed(design.parameters(i)), coupling)
+    plants = {name: parallel(perturbed(draw), coupling) for name, draw in likely_actuators(SPACE).items()}
     part = numerical_part(damping).discretise(DT)
     target = StateSpaceMatrices(part.A, part.B, part.C[:2], np.zeros((2, 3)), DT)
     return hybrid_problems(
@@ -250,9 +219,7 @@ def _add_column(loop: Loop, case: Case, pose: list[str]) -> None:
 
 def judge(case: Case, record: Record) -> dict[str, float]:
     """Return tracking of U_x and R_z in percent and, with feedback, the response against the complete frame."""
-    if any(signal.name == "monitor.state" for signal in record.signals):
-        running = record["monitor.state"] == RUNNING  # not the way to rest after it
-        record = replace(record, time=record.time[running], values=record.values[running])
+    record = while_running(record)
     pose, target = record["pose[6]"], record["target[6]"]
     found = {"ux": error(pose[:, 0], target[:, 0]), "rz": error(pose[:, 5], target[:, 5])}
     if case.closed:
@@ -282,25 +249,13 @@ def _complete(case: Case, ground: Table, duration: float) -> Record:
 
 def run(parameters: Mapping[str, float], options: Options) -> Run:
     """Run all cases, or the one that the setting `case` names."""
-    names = tuple(CASES)
-    if "case" in options.settings:
-        names = (one_of(str(options.settings["case"]), "case", "study 'moment_frame'", names),)
-    metrics: dict[str, float] = {}
-    record = None
-    for name in names:
-        case = CASES[name]
-        motion = ground_motion(options, scale=case.scale)
+
+    def one(name: str) -> Record:
+        motion = ground_motion(options, scale=CASES[name].scale)
         table = Table(motion.time, motion.values)
-        try:
-            record = build(case, table, parameters, options).run(motion.duration)
-        except Tripped as trip:
-            if len(names) == 1:
-                raise
-            record = trip.record
-            metrics[f"{name}_diverged_s"] = float(record.time[-1])
-            continue
-        metrics |= {f"{name}_{key}": value for key, value in judge(case, record).items()}
-    return Run(metrics, record)
+        return build(CASES[name], table, parameters, options).run(motion.duration)
+
+    return run_cases("moment_frame", tuple(CASES), options, one, lambda name, record: judge(CASES[name], record))
 
 
 TEST = VirtualTest(

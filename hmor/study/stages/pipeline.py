@@ -22,8 +22,6 @@ from mor.campaign.model import outputs_of
 from mor.sampling.space import ParameterSpace
 from rt_runtime.errors import ConfigError
 
-GROUPS = ("sample", "sensitivity", "train", "validate", "export", "simulate", "run", "report")
-
 
 def find_pipeline(
     study: str | Path,

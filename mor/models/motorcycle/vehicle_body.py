@@ -35,9 +35,8 @@ from mor.data.ports import Parameter
 from mor.substructures.differential import OdeSubstructure
 from rt_runtime.checks import Array
 
-ROAD_START, ROAD_HEIGHT, ROAD_LENGTH = 2.0, 0.02, 3.0
+ROAD_HEIGHT, ROAD_LENGTH = 0.02, 3.0
 WAVE = 2 * np.pi / ROAD_LENGTH
-RPM = 30.0 / np.pi
 
 PARAMETERS = (
     Parameter("K_rt", 58570.0, "N/m", 1e3, 1e7),
