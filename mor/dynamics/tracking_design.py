@@ -88,7 +88,7 @@ class DesignReport:
     """What is known of a tracking loop before it runs, from its matrices while no limit is active.
 
     radius: largest closed-loop pole. noise_gain: standard deviation of the command per standard deviation of the
-    sensors. delay_margin: extra delay in s it bears, in whole control intervals. coupling_db: largest response of
+    sensors. delay_margin: extra delay in s it tolerates, in whole control intervals. coupling_db: largest response of
     another channel over the own one in the band. advice: sentences, the worst first.
     """
 

@@ -37,7 +37,7 @@ class Propagation:
     evaluations: int
 
     def exceedance(self, output: str, limit: float) -> Estimate:
-        """Return P(output > limit) with its interval (Wilson's, which is honest for rare events too)."""
+        """Return P(output > limit) with its interval (Wilson's, which holds for rare events too)."""
         if output not in self.outputs:
             raise ConfigError(f"output of exceedance must be one of {', '.join(self.outputs)}, got {output!r}.")
         above = int(np.count_nonzero(self.sample[:, self.outputs.index(output)] > limit))

@@ -127,7 +127,7 @@ def horizon_leads(prediction: int, every: int, *, offset: float = 0.0) -> Array:
 
 @dataclass(frozen=True)
 class Horizon:
-    """What a predictive controller weighs and obeys, in physical units.
+    """Weights and constraints of a predictive controller, in physical units.
 
     `prediction` steps P, `control` moves (default P). Cost: sum (output_weight (r - y))^2 + sum (move_weight du)^2, the
     weights are inside the square (one number, or one per channel). `bounds` (lower, upper) of the command, each a

@@ -73,7 +73,7 @@ def axial_rule(displacement: str, *, stiffness: float, largest: float, prefix: s
     stiffness
         EA/L of the specimen in N/m.
     largest
-        Axial force the device bears, in N; broken when it is exceeded for 5 ticks in a row.
+        Axial force the device can carry, in N; broken when it is exceeded for 5 ticks in a row.
     prefix
         Of the name of the rule, for example "box2.".
     """

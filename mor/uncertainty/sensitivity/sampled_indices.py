@@ -7,7 +7,7 @@ With independent inputs and columns i of a second sample B put into A (A_i), the
            1 - E (y_B - y_Ai)^2 / 2V  (Jansen 1999)  elsewhere: its error vanishes with 1 - S_i
 
 and for a group u (columns u of B put into A) S_u = 1 - E (y_B - y_Au)^2 / 2V. A and B are the two halves of the columns
-of a scrambled Sobol' sequence. Its error falls almost as 1/n, so a bootstrap, which believes in 1/sqrt(n), gives
+of a scrambled Sobol' sequence. Its error falls almost as 1/n, so a bootstrap, which assumes 1/sqrt(n), gives
 intervals a thousand times too wide; here the sequence is scrambled several times independently and the interval is that
 of the mean of the scramblings.
 """
