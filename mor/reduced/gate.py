@@ -113,7 +113,7 @@ class GatedModel(ReducedModel):
 
         y = c f(u with u_j raised to floor) for the outputs that vanish,   f(...) for the others
 
-    with the share c of the `gate`. Where all outputs vanish, `floor` is its span: f is not evaluated below, where it was
+    with the share c of the `gate`. Where all outputs vanish, `floor` is its span: f is not used below, where it was
     not fitted. Where others go on, f is asked as it is, from the lower end of its domain on.
 
     Parameters

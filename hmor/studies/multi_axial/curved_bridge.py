@@ -28,6 +28,7 @@ from hmor.studies.multi_axial.loading_box import (
     add_guard,
     add_measured,
     add_sensors,
+    box_problems,
     declare,
     error,
     likely_actuators,
@@ -38,14 +39,13 @@ from hmor.studies.multi_axial.loading_box import (
 )
 from hmor.studies.multi_axial.set_up import draw_bridge
 from mor import Normal, ParameterSpace
-from mor.dynamics.preflight import preflight
 from mor.dynamics.projection import FreeInterface, SparseStructure
 from mor.dynamics.reduced_structure import Reduced
 from mor.dynamics.tracking_design import design_report, hybrid_problems, model_preview, parallel
 from mor.dynamics.transfer import StateSpaceMatrices
 from mor.excitation import Excitation
 from mor.models.multi_axial.curved_bridge import INTERFACE, bridge_deck, interface_freedoms, pier_axial, pier_stiffness
-from mor.models.multi_axial.loading_box import FLOW, LIMBS, LOAD_CELL, PISTON, actuators, platform
+from mor.models.multi_axial.loading_box import LIMBS, actuators, platform
 from rt_runtime import (
     Gain,
     GuardedPose,
@@ -289,12 +289,7 @@ def target_problems(case: Case, ground: Excitation) -> Sequence[str]:
         pose, reaction = np.zeros((len(d), 6)), np.zeros((len(d), 6))
         pose[:, DIRECTIONS] = d[:, 5 * (i - 1) : 5 * i]
         reaction[:, DIRECTIONS] = pose[:, DIRECTIONS] @ pier_stiffness(i)
-        every = 5
-        result = preflight(
-            platform(i), pose[::every], RATE / every, reaction=reaction[::every], force_limit=LOAD_CELL,
-            piston_area=PISTON, flow_limit=FLOW,
-        )  # fmt: skip
-        found += [f"Box {i}: {words}" for words in result.problems]
+        found += [f"Box {i}: {words}" for words in box_problems(i, pose, reaction)]
     return found
 
 
