@@ -6,6 +6,7 @@ seed 11; Kobe, the tables of seed 2026 and the models of seeds 0 and 2026 only j
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,7 @@ def wrong_models(count: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
     rng = np.random.default_rng(SEED)
     drawn = [{"wn": rng.uniform(45, 55), "zeta": rng.uniform(0.25, 0.75)} for _ in range(count)]
-    sets = {
+    sets: dict[str, Sequence[dict[str, float] | None]] = {
         "Latin hypercube, seed 0": compensators.TEST.simulate_many(count, Options()).results,
         f"random, seed {SEED}": [compensators.run(parameters, Options()).metrics for parameters in drawn],
     }
