@@ -90,7 +90,7 @@ def iterate_drive(
     known[inside] = model.response(f[inside])
     if not (np.isfinite(known).all() and np.abs(known[inside]).min() > 0.0):
         raise ConfigError(f"model of {of} must answer in the whole band of {band} Hz, got a zero or a pole in it.")
-    ends = _faded(len(r), whole(round(fade * rate), "fade in samples", of, 0))
+    ends = _faded(len(r), fade * rate)
     most = np.inf if largest == np.inf else positive(largest, "largest", of)
 
     def corrected(drive: Array, e: Array) -> Array:
@@ -118,11 +118,12 @@ def iterate_drive(
     return Iterated(best[0], best[1], tuple(errors), ended, float(np.mean(np.abs(best[0]) >= most)))
 
 
-def _faded(count: int, samples: int) -> Array:
+def _faded(count: int, samples: float) -> Array:
     """Return weights that rise from 0 to 1 over the first samples and fall to 0 over the last ones."""
-    if 2 * samples > count:
+    if not 0 <= samples <= count / 2:
         raise ConfigError(
-            f"fade of iterate_drive must be at most half of the target, got {samples} samples at each end of {count}."
+            f"fade of iterate_drive must lie between 0 and half of the target, got {samples:g} samples at each end of "
+            f"{count}; leave quiet before and after the target."
         )
-    rise = 0.5 - 0.5 * np.cos(np.pi * np.arange(samples) / max(samples, 1))
-    return np.concatenate([rise, np.ones(count - 2 * samples), rise[::-1]])
+    rise = 0.5 - 0.5 * np.cos(np.pi * np.arange(round(samples)) / max(samples, 1))
+    return np.concatenate([rise, np.ones(count - 2 * len(rise)), rise[::-1]])

@@ -86,6 +86,9 @@ def test_drive_stays_within_its_limit() -> None:
         ({"share": 0.0}, "share of iterate_drive must lie above 0 and up to 1"),
         ({"form": "newton"}, "form of iterate_drive must be one of 'fixed', 'estimated'"),
         ({"band": (90.0, 80.0)}, "band of iterate_drive must hold a line of the target"),
+        ({"fade": 30.0}, "fade of iterate_drive must lie between 0 and half of the target, got 6000 samples"),
+        ({"fade": -1.0}, "fade of iterate_drive must lie between 0 and half of the target"),
+        ({"fade": float("nan")}, "fade of iterate_drive must lie between 0 and half of the target"),
         ({"plant": lambda u: u[:10]}, "response of the plant of iterate_drive must have shape"),
     ],
 )
@@ -100,3 +103,14 @@ def test_a_model_that_does_not_answer_in_the_band_moves_nothing() -> None:
     with pytest.raises(ConfigError, match="model of iterate_drive must answer in the whole band"):
         iterate_drive(moved.append, TransferFunction([1.0, 0.0], [1.0, 10.0]), target(), RATE, runs=1, band=(0.0, 20.0))
     assert not moved
+
+
+def test_drive_fades_in_and_out_and_tells_what_is_limited() -> None:
+    found = iterate_drive(run(table()), table(), target(), RATE, runs=2, band=BAND, fade=2.0)
+    free = iterate_drive(run(table()), table(), target(), RATE, runs=1, band=BAND, fade=0.0)
+    assert found.limited == 0.0
+    assert found.drive[0] == found.drive[-1] == 0.0
+    assert np.abs(found.drive[:40]).max() < 0.1 * np.abs(free.drive[:40]).max()
+    most = 0.5 * np.abs(free.drive).max()
+    held = iterate_drive(run(table()), table(), target(), RATE, runs=1, band=BAND, fade=0.0, largest=most)
+    assert held.limited == np.mean(np.abs(free.drive) >= most)
