@@ -34,7 +34,7 @@ def report(study: Study, results: Results, missing: list[str]) -> dict[str, Any]
     title = study.report.title or f"Study {study.study.name}"
     page = Page(
         title,
-        f"{study.study.description.capitalize() or 'Study'}. Study {study.study.name}, seed {study.study.seed}, made "
+        f"{_sentence(study.study.description) or 'Study'}. Study {study.study.name}, seed {study.study.seed}, made "
         f"{datetime.now():%d %B %Y, %H:%M} with hybrid-mor {program_version()}.",
     )
     _summary(page, study, results)
@@ -57,7 +57,7 @@ def report(study: Study, results: Results, missing: list[str]) -> dict[str, Any]
     ):
         sections += bool(section(page, study, results))
     page.heading("Host and versions")
-    page.table(["", ""], [[key, value] for key, value in (host_facts() | versions()).items()])
+    page.table(["", ""], [[key, value] for key, value in (host_facts() | versions()).items()], words=True)
     write_file(place / "report.html", str(page))
     return {"page": str(place / "report.html"), "sections": sections, "not_made": missing}
 
@@ -261,8 +261,13 @@ def _control(page: Page, study: Study, results: Results) -> bool:
 
 def _spread_words(result: Mapping[str, Any]) -> str:
     unstable = " and ".join(f"{count} with {kind} parts" for kind, count in result["unstable"].items())
-    many = f"{result['prototypes']} prototypes as mean ± standard deviation; " if result["prototypes"] > 1 else ""
-    return f"{many}runs that diverged: {unstable}."
+    many = f"{result['prototypes']} prototypes as mean ± standard deviation. " if result["prototypes"] > 1 else ""
+    return f"{many}Runs that diverged: {unstable}."
+
+
+def _sentence(text: str) -> str:
+    """Return a text with a capital at its beginning; names inside keep theirs."""
+    return text[:1].upper() + text[1:]
 
 
 def _number(value: Any) -> str:

@@ -84,6 +84,8 @@ def test_the_report_of_a_virtual_test(tmp_path: Path) -> None:
     assert (
         "Tracking of the nominal test" in text and "Indices over the prototypes" in text and "published, mean" in text
     )
+    assert "Three-storey frame with an MR damper on a slow electric actuator, MPC (CS2)." in text
+    assert ". Runs that diverged: 0 with full parts." in text
     check_page(page)
 
 
