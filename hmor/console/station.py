@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import getpass
-import os
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hmor.console import sheet as sheets
+from hmor.console.aside import stand_aside
 from hmor.console.control import Control
 from hmor.console.lamps import described, watched_signals
 from hmor.console.sheet import Item, Sheet
@@ -83,6 +83,7 @@ def describe(study: Study, prepared: PreparedRun) -> dict[str, Any]:
         "every": section.every,
         "duration": section.duration,
         "start": section.start,
+        "cpu": section.pacing.cpu,
         "signals": described([signals[name] for name in recorded]),
         "measured": measured_signals(section),
         "rigs": list(section.rigs()),
@@ -118,14 +119,6 @@ def start_console(folder: Path, loop_cpu: int | None) -> subprocess.Popen[bytes]
     command = [sys.executable, "-m", "hmor", "console", str(folder), "--leave"]
     beside = functools.partial(stand_aside, loop_cpu)
     return subprocess.Popen(command, preexec_fn=beside, start_new_session=True, stdin=subprocess.DEVNULL)
-
-
-def stand_aside(loop_cpu: int | None) -> None:
-    """Give this process a low priority and no share of the loop's CPU."""
-    os.nice(10)
-    others = os.sched_getaffinity(0) - {loop_cpu}
-    if others:
-        os.sched_setaffinity(0, others)
 
 
 def static_sheet(study: Study, prepared: PreparedRun, folder: Path) -> Sheet:

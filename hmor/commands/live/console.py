@@ -39,11 +39,13 @@ def register(app: typer.Typer) -> None:
             hmor run spring.toml --console
             hmor console runs/spring_test
         """
+        from hmor.console.aside import loop_cpu, stand_aside
         from hmor.console.find import newest
 
         if text:
             from hmor.console.screen import watch
 
+            stand_aside(loop_cpu(newest(folder)))
             watch(newest(folder))
             return
         from hmor.console.extra import need_console
@@ -51,4 +53,5 @@ def register(app: typer.Typer) -> None:
         need_console()
         from hmor.console.web.serve import serve
 
+        stand_aside(loop_cpu(newest(folder)))
         serve(folder, host=host, port=port, cert=cert, key=key, leave=leave)

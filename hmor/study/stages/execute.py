@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hmor.console.aside import off_cpu
 from hmor.console.summary import tracking_figures, while_running
 from hmor.rigs.sections import UdpSection
 from hmor.study.file import Study
@@ -66,6 +67,8 @@ def played(study: Study, section: RunSection) -> dict[str, InProcessRig]:
 def run_test(study: Study) -> dict[str, Any]:
     """Run the test of a study; return what `--json` prints."""
     with ExitStack() as stack:
+        if (asked := study.need("run", study.run)).paced:
+            stack.enter_context(off_cpu(asked.pacing.cpu))
         prepared = prepare_study(study, stack)
         section = prepared.section
         base = study.place / section.folder if section.folder else study.folder / "run"
