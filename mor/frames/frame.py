@@ -172,6 +172,8 @@ def frame3d(
     M = scipy.sparse.coo_array((np.concatenate(inertia), where), shape).tocsr() + scipy.sparse.diags_array(added)
     names = [f"{node}.{direction}" for node in points for direction in DIRECTIONS]
     free = [i for i, name in enumerate(names) if name.split(".")[-1] not in held.get(name.rpartition(".")[0], ())]
+    if not free:
+        raise ConfigError("supports of frame3d must leave at least one direction of a node free, got all of them held.")
     frame = Frame3d(
         points, beams, tuple(names[i] for i in free), scipy.sparse.csr_array(M)[free][:, free], K[free][:, free]
     )

@@ -136,6 +136,7 @@ NODES = {"a": (0, 0, 0), "b": (1, 0, 0), "c": (2, 0, 0), "d": (3, 0, 0)}
         ([("a", "b", STEEL), ("b", "c", STEEL), ("c", "d", STEEL)], {"a": "pinned"}, "can move without force .* in direction r|u"),
         ([("a", "b", STEEL), ("b", "c", STEEL), ("c", "d", STEEL)], {"a": "ux uq"}, "direction held at 'a' of frame3d must be one of"),
         ([], {}, "at least one beam, got none"),
+        ([("a", "b", STEEL), ("b", "c", STEEL), ("c", "d", STEEL)], dict.fromkeys("abcd", "fixed"), "must leave at least one direction"),
     ],
 )  # fmt: skip
 def test_a_frame_that_cannot_stand_is_refused(elements: list, supports: dict, message: str) -> None:
