@@ -3,7 +3,8 @@
 A new point c lowers the variance of the model at x by cov(x, c)^2 / (var(c) + noise), whatever it will observe. The
 gain of a candidate is the sum of that over the space, weighted by the squared leave-one-out error of the row nearest
 to x: where the model was wrong, variance counts more. A batch is chosen greedily, each point as if the ones before it
-had been observed, so that parallel rigs do not test the same thing twice.
+had been observed, so that parallel rigs do not test the same thing twice. It ends by the leave-one-out error weighted
+by coverage (`mor.uncertainty.stopping`).
 """
 
 from __future__ import annotations
@@ -26,11 +27,17 @@ from mor.reduced.kriging.model import Kriging
 from mor.sampling.designs import Design, lhs, sobol
 from mor.sampling.space import ParameterSpace
 from mor.uncertainty.evaluation import as_rows
+from mor.uncertainty.stopping import covered_loo
 from rt_runtime.checks import Array, positive, whole
 from rt_runtime.errors import ConfigError
 from rt_runtime.files import write_file
 
 _CANDIDATES = 512
+
+
+def fit_likely(data: Dataset, space: ParameterSpace) -> Kriging:
+    """Fit Kriging by the likelihood alone: lengths that minimise the leave-one-out error would stop too early."""
+    return fit_kriging(data, space, estimator="likelihood")
 
 
 def suggest(model: Kriging, space: ParameterSpace, n: int = 1, *, seed: int = 0) -> Array:
@@ -102,7 +109,7 @@ def learn(
     first: int | None = None,
     batch: int = 1,
     most: int = 200,
-    fit: Callable[[Dataset, ParameterSpace], Kriging] = fit_kriging,
+    fit: Callable[[Dataset, ParameterSpace], Kriging] = fit_likely,
     seed: int = 0,
 ) -> Learned:
     """Observe a model at the points that help most until the leave-one-out error is small enough.
@@ -116,7 +123,7 @@ def learn(
     outputs : mapping
         {name: unit}.
     until : float
-        Largest leave-one-out error of any output, relative to its variance.
+        Largest leave-one-out error of any output, relative to its variance, rows weighted by coverage.
     first : int, optional
         Points of the first design, a maximin Latin hypercube; 4 a parameter and at least 10 by default.
     batch : int
@@ -139,7 +146,7 @@ def learn(
     while True:
         data = Dataset(X, Y, space.ports, dict(outputs), space=space)
         fitted = fit(data, space)
-        error = float(fitted.loo.max())
+        error = covered_loo(fitted, space)
         history.append((len(X), error))
         if error <= until or len(X) >= most:
             return Learned(fitted, data, tuple(history), error <= until)
@@ -160,7 +167,7 @@ def run_adaptive(
     until: float = 1e-3,
     batch: int = 1,
     most: int = 200,
-    fit: Callable[[Dataset, ParameterSpace], Kriging] = fit_kriging,
+    fit: Callable[[Dataset, ParameterSpace], Kriging] = fit_likely,
     seed: int = 0,
     executor: str = "processes",
     workers: int | None = None,
@@ -198,7 +205,7 @@ def run_adaptive(
             model, design, store=store, executor=executor, workers=workers, timeout=timeout, retry_failed=retry_failed
         )
         fitted = fit(data, space)
-        error = float(fitted.loo.max())
+        error = covered_loo(fitted, space)
         history.append((len(data), error))
         if error <= until or len(design) >= most:
             return Learned(fitted, data, tuple(history), error <= until)
@@ -271,8 +278,8 @@ def laboratory(
     empty = [any(not cell.strip() for cell in row) for row in cells]
     if any(empty):
         return Laboratory(target, len(X) - sum(empty), sum(empty), None, False, None)
-    model = fit_kriging(Dataset(X, _numbers(target, cells), space.ports, ports), space)
-    loo = float(model.loo.max())
+    model = fit_likely(Dataset(X, _numbers(target, cells), space.ports, ports), space)
+    loo = covered_loo(model, space)
     if loo <= until or len(X) >= most:
         return Laboratory(target, len(X), 0, loo, loo <= until, model)
     new = suggest(model, space, min(batch, most - len(X)), seed=seed + len(X))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,9 @@ from rt_runtime.errors import ConfigError
 
 TRENDS = {"simple": 0, "ordinary": 0, "linear": 1, "quadratic": 2}
 NOISE = ("auto", "none", "learned")
+ESTIMATORS = ("auto", *CRITERIA)
+_FEW = 60  # rows up to which the leave-one-out error is asked beside the likelihood
+_FAR = 0.1  # share of the leave-one-out error that its own optimum must fall below to be believed
 _AUTO = (
     ("matern52", False), ("matern52", True), ("gaussian", True), ("gaussian", False), ("matern32", False),
     ("exponential", False), ("linear", False),
@@ -37,7 +40,7 @@ def fit_kriging(
     mean: float | ArrayLike | None = None,
     noise: str = "auto",
     weights: ArrayLike | None = None,
-    estimator: str = "likelihood",
+    estimator: str = "auto",
     rounding: float | None = None,
     seed: int = 0,
 ) -> Kriging:
@@ -66,7 +69,9 @@ def fit_kriging(
     weights : (N,) array, optional
         Precision of each row: noise variance proportional to 1 / weights.
     estimator : str
-        What the lengths minimise: "likelihood" (restricted likelihood) or "loo" (leave-one-out error).
+        What the lengths minimise: "likelihood" (restricted likelihood), "loo" (leave-one-out error), or "auto": the
+        likelihood, except that up to 60 rows without noise are asked both ways, and the lengths of smallest
+        leave-one-out error are taken if that is ten times smaller than at the best likelihood. (Then it is optimistic.)
     rounding : float, optional
         Largest rounding of a prediction relative to the spread of the rows. Smooth kernels with long lengths are exact
         to few digits more than the data need (`Kriging.rounding`); a model for a loop on another host is fitted with
@@ -130,7 +135,7 @@ class Rows:
     ) -> Rows:
         """Check the data and the common settings of a fit."""
         one_of(noise, "noise", of, NOISE)
-        one_of(estimator, "estimator", of, tuple(CRITERIA))
+        one_of(estimator, "estimator", of, ESTIMATORS)
         whole(seed, "seed", of, 0)
         if rounding is not None:
             positive(rounding, "rounding", of)
@@ -160,7 +165,8 @@ class Rows:
         """Return output o standardised with its trend; location and scale to undo it."""
         y = self.data.Y[:, o]
         location, scale = (float(y.mean()) if known is None else known), float(y.std())
-        return Problem(self.Z / self.unit, F, (y - location) / scale, self.spread, self.estimator), location, scale
+        criterion = "likelihood" if self.estimator == "auto" else self.estimator
+        return Problem(self.Z / self.unit, F, (y - location) / scale, self.spread, criterion), location, scale
 
     def fit(self, o: int, indices: Ints, pairs: Sequence[tuple[str, bool]], known: float | None = None) -> Fitted:
         """Search for the parameters of output o on the given trend."""
@@ -179,13 +185,18 @@ class Rows:
                 f"Rows of output '{self.data.outputs[o].name}' of a Kriging fit give no positive definite correlation "
                 "matrix; are points repeated or is rounding too small? Set noise to 'learned', or a larger rounding."
             )
-        return Fitted(indices, ranked[0], location, scale, known is not None)
+        best = ranked[0]
+        if self.estimator == "auto" and len(F) <= _FEW and not best.objective.learned:
+            other = self.search(replace(problem, criterion="loo"), pairs, noise="none")
+            best = other[0] if other and other[0].loo < _FAR * best.loo else best
+        return Fitted(indices, best, location, scale, known is not None)
 
-    def search(self, problem: Problem, pairs: Sequence[tuple[str, bool]]) -> list[Candidate]:
+    def search(self, problem: Problem, pairs: Sequence[tuple[str, bool]], noise: str | None = None) -> list[Candidate]:
         """Search for the parameters of all kernels, best first."""
+        noise = self.noise if noise is None else noise
         if self.rounding is None:
-            return search(problem, pairs, self.noise, seed=self.seed)
-        return search_calm(problem, pairs, self.noise, self.rounding, seed=self.seed)
+            return search(problem, pairs, noise, seed=self.seed)
+        return search_calm(problem, pairs, noise, self.rounding, seed=self.seed)
 
     def model(self, found: Sequence[Fitted], how: dict[str, object]) -> Kriging:
         """Assemble the outputs into one model in physical units."""

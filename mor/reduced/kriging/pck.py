@@ -27,7 +27,8 @@ _FULLEST = 0.75  # share of the rows that the trend may use up
 _SIZES = (1, 2, 3, 4, 5, 6, 8, 10)
 _MORE = 20
 _FOLDS = 5
-_FEW = 60  # rows up to which two kernels are followed through all sizes, with many iterations each
+_FEW = 60  # rows up to which two kernels and several orders of terms are followed through all sizes
+_ORDERS = 3
 
 
 def fit_pck(
@@ -51,8 +52,9 @@ def fit_pck(
         As in `fit_kriging`.
     method : str
         "sequential": all terms of a sparse expansion (least-angle regression) are the trend. "optimal": terms enter in
-        the order of least-angle regression, a Kriging model is fitted for each size, and the one with the smallest
-        leave-one-out error is taken; for noisy rows the smallest error of rows left out by folds.
+        the order of least-angle regression (up to 60 rows in three orders, from the three best truncations), a Kriging
+        model is fitted for each size, and the one with the smallest leave-one-out error is taken; for noisy rows the
+        smallest error of rows left out by folds.
     kernel, interactions
         As in `fit_kriging`; "auto" compares the Gaussian and the Matern 5/2 kernel.
 
@@ -68,35 +70,48 @@ def fit_pck(
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1, user_api="blas"):
-        orders = term_order(data, space, room=int(_FULLEST * len(data)), whole=method == "optimal")
-        found = [_fit(rows, o, order, terms, pairs, method) for o, (order, terms) in enumerate(orders)]
+        best = method == "optimal"
+        count = _ORDERS if best and len(data) <= _FEW else 1
+        orders = term_order(data, space, room=int(_FULLEST * len(data)), whole=best, count=count)
+        found = [_fit(rows, o, several, pairs, method) for o, several in enumerate(orders)]
     return rows.model(found, {"method": "pck", "trend": method})
 
 
-def _fit(rows: Rows, o: int, order: Ints, terms: Ints, pairs: Sequence[tuple[str, bool]], method: str) -> Fitted:
+def _fit(
+    rows: Rows, o: int, orders: Sequence[tuple[Ints, Ints]], pairs: Sequence[tuple[str, bool]], method: str
+) -> Fitted:
+    order, terms = orders[0]
     if method == "sequential" or np.ptp(rows.data.Y[:, o]) == 0.0:
         return rows.fit(o, order[: len(rows.data) - 2], pairs)
-    F = rows.trend(order)
-    problem, location, scale = rows.problem(o, F[:, :1])
+    problem, location, scale = rows.problem(o, rows.trend(order[:1]))
     first = rows.search(problem, pairs)
     if not first:
         raise ConfigError(f"Rows of output '{rows.data.outputs[o].name}' of fit_pck give no positive definite matrix.")
-    distances, noisy = Pairs.of(problem.Z), first[0].objective.learned
-    tried: list[tuple[int, Candidate]] = [(1, first[0])]
-    iterations = 15 if len(F) <= _FEW else 6
-    for start in first[: 2 if len(F) <= _FEW and not noisy else 1]:
-        candidate = start
-        for size in _sizes(min(len(order), len(F) // 4) if noisy else len(order)):
-            objective = replace(start.objective, F=np.ascontiguousarray(F[:, :size]), pairs=distances)
-            candidate = refine(objective, carried(candidate.p, candidate.objective, objective), iterations)
-            tried.append((size, candidate))
-    errors = _left_out(tried, rows.trend(terms)) if noisy else [candidate.loo for _, candidate in tried]
-    size, candidate = tried[int(np.argmin(errors))]
+    noisy, few = first[0].objective.learned, len(rows.data) <= _FEW
+    tried: list[tuple[Ints, Candidate]] = [(order[:1], first[0])]
+    for one, _ in orders[:1] if noisy else orders:
+        for start in first[: 2 if few and not noisy else 1]:
+            tried += _grown(rows.trend(one), one, start, Pairs.of(problem.Z), 15 if few else 6)
     if noisy:
-        return Fitted(order[:size], candidate, location, scale)
+        errors = _left_out([(len(trend), candidate) for trend, candidate in tried], rows.trend(terms))
+    else:
+        errors = [candidate.loo for _, candidate in tried]
+    trend, candidate = tried[int(np.argmin(errors))]
+    if noisy:
+        return Fitted(trend, candidate, location, scale)
     again = best_of(candidate.objective, [candidate.p, *starts(candidate.objective, 16, rows.seed)], 1, 40)
     final = calmed(min((candidate, again), key=lambda c: c.loo), rows.rounding)
-    return Fitted(order[:size], final, location, scale)
+    return Fitted(trend, final, location, scale)
+
+
+def _grown(F: Array, order: Ints, start: Candidate, pairs: Pairs, iterations: int) -> list[tuple[Ints, Candidate]]:
+    """Follow one kernel through growing trends, each search begun where the one before ended."""
+    found, candidate = [], start
+    for size in _sizes(min(len(order), len(F) // 4) if start.objective.learned else len(order)):
+        objective = replace(start.objective, F=np.ascontiguousarray(F[:, :size]), pairs=pairs)
+        candidate = refine(objective, carried(candidate.p, candidate.objective, objective), iterations)
+        found.append((order[:size], candidate))
+    return found
 
 
 def _left_out(tried: Sequence[tuple[int, Candidate]], A: Array) -> list[float]:

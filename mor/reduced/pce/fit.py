@@ -106,18 +106,21 @@ def _several(degree: int | Sequence[int]) -> tuple[int, ...]:
     return tuple(whole(v, "degree", "fit_pce", 1) for v in (degree if isinstance(degree, Sequence) else [degree]))
 
 
-def term_order(data: Dataset, space: ParameterSpace, *, room: int, whole: bool) -> list[tuple[Ints, Ints]]:
+def term_order(
+    data: Dataset, space: ParameterSpace, *, room: int, whole: bool, count: int = 1
+) -> list[list[tuple[Ints, Ints]]]:
     """Return for each output the multi-indices in the order in which least-angle regression takes them in, and all.
 
     Degree and truncation are those whose path has the smallest leave-one-out error, without the folds of `fit_pce`: the
-    Kriging model chooses among the terms again. whole: the path goes on to `room` terms, else it ends where rows left
-    out are predicted best. The constant comes first. All: the truncation that the terms were picked from.
+    Kriging model chooses among the terms again; the orders of the `count` best truncations come back, best first.
+    whole: the path goes on to `room` terms, else it ends where rows left out are predicted best. The constant comes
+    first. All: the truncation that the terms were picked from.
     """
     search = _Search(data, space, None, _Q, None)
     constant = np.zeros((1, space.dimension), dtype=np.int64)
-    orders = [(constant, constant) for _ in data.outputs]
+    orders = [[(constant, constant)] for _ in data.outputs]
     for o in search.varying.tolist():
-        y, best, chosen = search.Y[:, o], np.inf, search._indices(1, 1.0)
+        y, tried = search.Y[:, o], []
         for q in search.qs:
             lowest, waited = np.inf, 0
             for degree in search.degrees:
@@ -127,10 +130,15 @@ def term_order(data: Dataset, space: ParameterSpace, *, room: int, whole: bool) 
                 loo = lar_error(matrix(search.psi, indices), y, room)
                 waited = 0 if loo < lowest else waited + 1
                 lowest = min(loo, lowest)
-                if loo < best:
-                    best, chosen = loo, indices
-        A = matrix(search.psi, chosen)
-        orders[o] = chosen[lar_order(A, y, room) if whole else lar(A, y).columns], chosen
+                tried.append((loo, indices))
+        found: dict[bytes, tuple[Ints, Ints]] = {}
+        for _, chosen in sorted(tried, key=lambda one: one[0]):
+            A = matrix(search.psi, chosen)
+            order = chosen[lar_order(A, y, room) if whole else lar(A, y).columns]
+            found.setdefault(order.tobytes(), (order, chosen))
+            if len(found) == count:
+                break
+        orders[o] = list(found.values()) or [(constant, constant)]
     return orders
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from mor import Dataset, ParameterSpace, Uniform, fit_kriging, lhs
 from mor.uncertainty import laboratory, learn, suggest
+from mor.uncertainty.stopping import covered_loo
 from rt_runtime.errors import ConfigError
 
 SPACE = ParameterSpace({"a": Uniform(0.0, 1.0, unit="m"), "b": Uniform(0.0, 1.0)})
@@ -77,3 +78,17 @@ def test_wrong_tables_get_a_sentence(tmp_path: Path) -> None:
         laboratory(path, SPACE, {"y": "N"})
     with pytest.raises(ConfigError, match="until of learn must be a positive number"):
         learn(bump, SPACE, {"y": ""}, until=0.0)
+
+
+def test_the_stopping_error_counts_rows_by_the_space_they_speak_for() -> None:
+    """A crowd of rows in one corner has little of the space, whatever their residuals; checked against brute force."""
+    crowd = SPACE.from_unit(0.02 * np.random.default_rng(3).random((20, SPACE.dimension)))
+    X = np.vstack([lhs(SPACE, 20, seed=1).points, crowd])
+    y = np.sin(3.0 * SPACE.to_unit(X).sum(axis=1))
+    model = fit_kriging(Dataset(X, y, SPACE.ports, {"y": ""}), SPACE, kernel="matern32", estimator="likelihood")
+    e = model.loo_residuals()[0][:, 0]
+    Z = model._standard(SPACE.sample(20_000, seed=5))
+    gaps = ((Z[:, None, :] - model.points) / model.length[0]) ** 2
+    share = np.bincount(gaps.sum(axis=2).argmin(axis=1), minlength=len(X)) / len(Z)
+    assert share[20:].sum() < 0.1
+    assert covered_loo(model, SPACE) == pytest.approx(share @ e**2 / y.var(), rel=0.15)

@@ -208,3 +208,23 @@ def test_bad_rows_get_a_sentence() -> None:
             Dataset(twice, np.vstack([Y, Y[:1]]), ports, {"p": "N", "q": "m"}), SPACE, kernel="matern52"
         )
     assert np.isfinite(model.predict(X)).all()
+
+
+def test_few_rows_are_asked_by_the_leave_one_out_error_too() -> None:
+    """A polynomial with a wave: the likelihood of 15 rows prefers short lengths, the leave-one-out error does not."""
+    space = ParameterSpace({"x": Uniform(-2.0, 2.0), "y": Uniform(-2.0, 2.0)})
+    new = space.sample(500, seed=1)
+
+    def wave(X: np.ndarray) -> np.ndarray:
+        return np.sin(2.0 * X[:, 0]) + (X[:, 1] - 0.3 * X[:, 0] ** 2) ** 2  # type: ignore[no-any-return]
+
+    ratios = []
+    for seed in range(400, 404):
+        X = lhs(space, 15, seed=seed).points
+        data = Dataset(X, wave(X), space.ports, {"z": ""})
+        models = [fit_kriging(data, space, estimator=name) for name in ("auto", "likelihood", "loo")]
+        errors = [np.mean((m.predict(new)[:, 0] - wave(new)) ** 2) for m in models]
+        far = models[2].loo[0] < 0.1 * models[1].loo[0]
+        assert models[0].loo[0] == models[2 if far else 1].loo[0]
+        ratios.append(errors[0] / errors[1])
+    assert np.median(ratios) < 0.5

@@ -38,7 +38,7 @@ def test_optimal_on_branin() -> None:
 
 def test_sequential_takes_all_terms() -> None:
     model = fit_pck(rows(40), SPACE, method="sequential")
-    assert int(model.used.sum()) == len(term_order(rows(40), SPACE, room=30, whole=False)[0][0])
+    assert int(model.used.sum()) == len(term_order(rows(40), SPACE, room=30, whole=False)[0][0][0])
     assert error(model) < 1e-4
 
 
