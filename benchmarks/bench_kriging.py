@@ -4,11 +4,11 @@ Relative error (mean square over variance) on points never seen, median over fiv
 processor on one thread. Branin is asked on maximin Latin hypercubes and on plain ones, the others on plain ones. The
 settings of `fit_kriging` and `fit_pck` (starts, bounds, nugget, choice by likelihood, sizes of the trend) were chosen
 on OTL circuit, wing weight, Friedman, six-hump camel, Franke, Hartmann 3, robot arm and three own functions, seeds 101
-to 103, 200 to 202 and 300 to 304, when few rows are asked by the leave-one-out error on these, Currin, Lim, Webster and
-flood, seeds 400 to 403, the number of orders of terms on seeds 500 to 502, none of which is used here; the limits of the nugget were set with the results of
-Branin, Ishigami and borehole in view, so these three are not fully independent. Peers get a Gaussian and a Matern 5/2
-kernel, and the
-better of the two counts; they see the same standard variables, and the first three of the designs.
+to 103, 200 to 202 and 300 to 304; when few rows are asked by the leave-one-out error on these, Currin, Lim, Webster and
+flood, seeds 400 to 403; the number of orders of terms on five of these and Branin, seeds 500 to 502. None of these
+seeds is used here. The limits of the nugget were set with the results of Branin, Ishigami and borehole in view, so
+these three are not fully independent. Peers get a Gaussian and a Matern 5/2 kernel, and the better of the two counts;
+they see the same standard variables, and the first three of the designs.
 
 `plate_noise`: relative error of three surrogates of 150 noisy tests of the plate strip (noise of 10 % and 30 % of the
 spread) against the strip without noise at new points, median over five Latin hypercubes, seeds 0 to 4; `without` is the

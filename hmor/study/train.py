@@ -77,7 +77,7 @@ class KrigingSettings(Arguments):
     interactions: bool | Literal["auto"] | None = None
     trend: Literal["ordinary", "linear", "quadratic"] | None = None
     noise: Literal["auto", "none", "learned"] | None = None
-    estimator: Literal["likelihood", "loo"] | None = None
+    estimator: Literal["auto", "likelihood", "loo"] | None = None
     rounding: float | None = None
     seed: int | None = None
 
@@ -93,7 +93,7 @@ class PckSettings(Arguments):
     kernel: str | tuple[str, ...] | None = None
     interactions: bool | Literal["auto"] | None = None
     noise: Literal["auto", "none", "learned"] | None = None
-    estimator: Literal["likelihood", "loo"] | None = None
+    estimator: Literal["auto", "likelihood", "loo"] | None = None
     rounding: float | None = None
     seed: int | None = None
 

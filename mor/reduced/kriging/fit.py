@@ -22,7 +22,7 @@ from rt_runtime.errors import ConfigError
 TRENDS = {"simple": 0, "ordinary": 0, "linear": 1, "quadratic": 2}
 NOISE = ("auto", "none", "learned")
 ESTIMATORS = ("auto", *CRITERIA)
-_FEW = 60  # rows up to which the leave-one-out error is asked beside the likelihood
+_FEW = 30  # rows up to which the leave-one-out error is asked beside the likelihood
 _FAR = 0.1  # share of the leave-one-out error that its own optimum must fall below to be believed
 _AUTO = (
     ("matern52", False), ("matern52", True), ("gaussian", True), ("gaussian", False), ("matern32", False),
@@ -70,7 +70,7 @@ def fit_kriging(
         Precision of each row: noise variance proportional to 1 / weights.
     estimator : str
         What the lengths minimise: "likelihood" (restricted likelihood), "loo" (leave-one-out error), or "auto": the
-        likelihood, except that up to 60 rows without noise are asked both ways, and the lengths of smallest
+        likelihood, except that up to 30 rows without noise are asked both ways, and the lengths of smallest
         leave-one-out error are taken if that is ten times smaller than at the best likelihood. (Then it is optimistic.)
     rounding : float, optional
         Largest rounding of a prediction relative to the spread of the rows. Smooth kernels with long lengths are exact

@@ -49,7 +49,7 @@ def fit_pck(
     Parameters
     ----------
     data, space, noise, weights, estimator, rounding, seed
-        As in `fit_kriging`.
+        As in `fit_kriging`; here "auto" is the likelihood, since sizes are compared by the leave-one-out error anyway.
     method : str
         "sequential": all terms of a sparse expansion (least-angle regression) are the trend. "optimal": terms enter in
         the order of least-angle regression (up to 60 rows in three orders, from the three best truncations), a Kriging
@@ -106,7 +106,8 @@ def _fit(
 
 def _grown(F: Array, order: Ints, start: Candidate, pairs: Pairs, iterations: int) -> list[tuple[Ints, Candidate]]:
     """Follow one kernel through growing trends, each search begun where the one before ended."""
-    found, candidate = [], start
+    found: list[tuple[Ints, Candidate]] = []
+    candidate = start
     for size in _sizes(min(len(order), len(F) // 4) if start.objective.learned else len(order)):
         objective = replace(start.objective, F=np.ascontiguousarray(F[:, :size]), pairs=pairs)
         candidate = refine(objective, carried(candidate.p, candidate.objective, objective), iterations)

@@ -120,7 +120,8 @@ def term_order(
     constant = np.zeros((1, space.dimension), dtype=np.int64)
     orders = [[(constant, constant)] for _ in data.outputs]
     for o in search.varying.tolist():
-        y, tried = search.Y[:, o], []
+        y = search.Y[:, o]
+        tried: list[tuple[float, Ints]] = []
         for q in search.qs:
             lowest, waited = np.inf, 0
             for degree in search.degrees:
