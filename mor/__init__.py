@@ -60,6 +60,7 @@ from mor.reduced.hysteresis.operators import Peaks as Peaks
 from mor.reduced.hysteresis.operators import Play as Play
 from mor.reduced.hysteresis.operators import Reversals as Reversals
 from mor.reduced.hysteresis.operators import Stop as Stop
+from mor.reduced.hysteresis.steel import MenegottoPinto as MenegottoPinto
 from mor.reduced.kriging.fit import fit_kriging as fit_kriging
 from mor.reduced.kriging.model import Kriging as Kriging
 from mor.reduced.kriging.pck import fit_pck as fit_pck

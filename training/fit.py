@@ -17,6 +17,7 @@ from mor.reduced.ffnn import Ffnn
 from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 from training.config import FfnnConfig
+from training.trainers.correlated import Correlated
 from training.trainers import levenberg
 from training.trainers.checkpoint import claim, load_state, save_state
 from training.trainers.levenberg import State
@@ -37,6 +38,7 @@ class Rows:
     layout: Layout
     X: Array
     Y: Array
+    noise: Correlated | None = None
 
     @property
     def n_residuals(self) -> int:
@@ -46,20 +48,28 @@ class Rows:
     def error(self, theta: Array) -> float:
         """Return the sum of squared residuals."""
         with np.errstate(over="ignore", invalid="ignore"):
-            value = float(np.sum((self.layout.forward(theta, self.X) - self.Y) ** 2))
+            errors = self.layout.forward(theta, self.X) - self.Y
+            value = sum(float(np.sum(self._white(errors[part], part) ** 2)) for part in self._parts())
         return value if math.isfinite(value) else math.inf
 
     def normal(self, theta: Array) -> tuple[float, Array, Array]:
         """Return (sum of squared residuals, J'J, J'r), gathered over chunks of rows."""
         n = self.layout.size
         error, JJ, Jr = 0.0, np.zeros((n, n)), np.zeros(n)
-        for at in range(0, len(self.X), _CHUNK):
-            y, J, _ = self.layout.linearise(theta, self.X[at : at + _CHUNK])
-            J, r = J.reshape(-1, n), (y - self.Y[at : at + _CHUNK]).ravel()
+        for part in self._parts():
+            y, J, _ = self.layout.linearise(theta, self.X[part])
+            J = self._white(J.reshape(len(y), -1), part).reshape(-1, n)
+            r = self._white(y - self.Y[part], part).ravel()
             error += float(r @ r)
             JJ += J.T @ J
             Jr += J.T @ r
         return error, JJ, Jr
+
+    def _parts(self) -> list[slice]:
+        return [slice(at, at + _CHUNK) for at in range(0, len(self.X), _CHUNK)]
+
+    def _white(self, values: Array, part: slice) -> Array:
+        return values if self.noise is None else self.noise.white(values, part)
 
 
 @dataclass(frozen=True)
@@ -78,6 +88,7 @@ def fit_ffnn(
     config: FfnnConfig | None = None,
     domain: tuple[ArrayLike, ArrayLike] | None = None,
     importance: ArrayLike | None = None,
+    noise: Correlated | None = None,
     folder: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: bool = False,
@@ -94,6 +105,8 @@ def fit_ffnn(
     ----------
     config
         Settings; the defaults of `FfnnConfig` when left out.
+    noise
+        How errors of the training rows are correlated (trainer lm); independent and alike when left out.
     progress
         Show a line that follows the fit.
     """
@@ -110,7 +123,7 @@ def fit_ffnn(
     place = None if folder is None else Path(folder)
     if place is not None:
         settings = {k: v for k, v in config.plain().items() if k not in _FREE}
-        claim(place, settings | {"data": data.fingerprint()}, resume=resume)
+        claim(place, settings | {"data": data.fingerprint(), "correlated": noise is not None}, resume=resume)
     if config.trainer == "adam":
         import training.trainers.adam  # noqa: F401  (loading torch is not part of the time a fit is given)
     deadline = None if config.seconds is None else time.perf_counter() + config.seconds
@@ -124,7 +137,7 @@ def fit_ffnn(
             def shifted(done: float, text: str, base: int = restart * config.iterations, k: int = restart) -> None:
                 update(base + done, f"restart {k + 1}: {text}")
 
-            outcomes.append(_restart(data, layout, config, restart, deadline, where, resume, shifted))
+            outcomes.append(_restart(data, layout, config, restart, deadline, where, resume, shifted, noise))
     best = min(range(len(outcomes)), key=lambda k: outcomes[k].score)
     return data.network(layout, outcomes[best].theta, _origin(config, outcomes, best))
 
@@ -138,6 +151,7 @@ def _restart(
     folder: Path | None,
     resume: bool,
     update: Update,
+    noise: Correlated | None,
 ) -> Outcome:
     theta = layout.initial(np.random.default_rng([config.seed, restart]))
     if config.trainer == "adam":
@@ -149,7 +163,7 @@ def _restart(
         )  # fmt: skip
         return Outcome(theta, facts["valid_mse"], facts)
     judge = (lambda theta: _mse(layout, theta, data)) if data.X_valid.size else None
-    state = run_levenberg(Rows(layout, data.X, data.Y), theta, config, judge, deadline, folder, resume, update)
+    state = run_levenberg(Rows(layout, data.X, data.Y, noise), theta, config, judge, deadline, folder, resume, update)
     train_mse = state.error / data.Y.size
     facts = {
         "iterations": state.iteration,

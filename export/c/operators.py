@@ -17,6 +17,7 @@ from mor.reduced.hysteresis.operators import (
     RELAXATION,
     REVERSALS,
     SIZE,
+    STEEL,
     STOP,
     TRAIL,
 )
@@ -72,6 +73,37 @@ def c_operators(front: Front, t: CType) -> str:
             phi[first] = s[at + 1] = mean + (s[at + 1] - mean) * {exp}(-{fabs}(v - before) / number);
         }}""",
     }
+    tiny_w = t.literal(1e-9)
+    cases[STEEL] = f"""{{
+            const {t.name} plus = number, minus = operator_numbers[i][1], radius = operator_numbers[i][2];
+            const {t.name} before = s[at], now = clip(before, v - radius, v + radius);
+            const {t.name} last = (before > {zero} ? plus : minus) * before, e = (now > {zero} ? plus : minus) * now;
+            {t.name} w, far, xi, root, way, power;
+            if (s[at + 1] * (e - last) < {zero}) {{
+                s[at + 2] = last;
+                s[at + 3] = s[at + 4];
+                s[at + 5] = s[at + 5] < last ? last : s[at + 5];
+                s[at + 6] = last < s[at + 6] ? last : s[at + 6];
+            }}
+            if (e != last)
+                s[at + 1] = e > last ? {one} : -{one};
+            w = s[at + 1] - s[at + 3];
+            if (s[at + 1] < {zero}) {{
+                w = w > -{tiny_w} ? -{tiny_w} : w;
+                far = s[at + 6] > -{one} ? -{one} : s[at + 6];
+            }} else {{
+                w = w < {tiny_w} ? {tiny_w} : w;
+                far = s[at + 5] < {one} ? {one} : s[at + 5];
+            }}
+            xi = {fabs}(far - s[at + 2] - w);
+            root = {t.literal(18.0)} - {t.literal(16.65)} * (xi / ({t.literal(0.15)} + xi));
+            way = e - s[at + 2];
+            power = way / w < {tiny} ? {tiny} : way / w;
+            power = {log}(power) * root;
+            power = {exp}(power > {t.literal(80.0)} ? {t.literal(80.0)} : power);
+            s[at] = now;
+            phi[first] = s[at + 4] = clip(s[at + 3] + way * {exp}(-({log}({one} + power) / root)), -{one}, {one});
+        }}"""
     body = "\n".join(f"        case {code}:\n            {cases[code]}\n            break;" for code in sorted(used))
     states = "" if used - {POWER, SIZE, PRODUCT} else "    (void)s;\n    (void)at;\n"
     index = ", k" if used & {REVERSALS, BOUC_WEN} else ""
@@ -80,7 +112,7 @@ def c_operators(front: Front, t: CType) -> str:
     numbers = [t.array("operator_numbers", front.numbers)] if needs_number else []
     tables = "\n\n".join([int_array("operator_table", np.asarray(front.table)), *numbers])
     clip = ""
-    if used & {PLAY, STOP, REVERSALS, BOUC_WEN}:
+    if used & {PLAY, STOP, REVERSALS, BOUC_WEN, STEEL}:
         clip = f"static {t.name} clip({t.name} value, {t.name} lower, {t.name} upper);\n\n"
     return f"""\
 {tables}

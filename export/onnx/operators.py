@@ -18,6 +18,7 @@ from mor.reduced.hysteresis.operators import (
     RELAXATION,
     REVERSALS,
     SIZE,
+    STEEL,
     STOP,
     TRAIL,
 )
@@ -71,6 +72,7 @@ class _Writer:
         self._relaxations(front.table[codes == RELAXATION], front.numbers[codes == RELAXATION, 0])
         trails = codes == TRAIL
         self._trails(front.table[trails], front.numbers[trails])
+        self._steel(front.table[codes == STEEL], front.numbers[codes == STEEL])
         for code, operator, name in ((HIGHEST, "Max", "highest"), (LOWEST, "Min", "lowest")):
             rows = front.table[codes == code]
             if len(rows):
@@ -188,6 +190,61 @@ class _Writer:
         now = graph.node("Add", [mean, rest], "trail")
         self.moved += [(x, rows[:, 3]), (now, rows[:, 3] + 1)]
         self.phi.append((now, rows[:, 4]))
+
+    def _steel(self, rows: Ints, numbers: NDArray[np.float64]) -> None:
+        """All bars side by side; the equations stand in `mor.reduced.hysteresis.steel`."""
+        if not len(rows):
+            return
+        graph, (plus, minus, radius) = self.graph, numbers.T
+        values: dict[str, Any] = {
+            "plus": plus, "minus": minus, "0": [0.0], "1": [1.0], "m1": [-1.0], "least": [1e-9], "most": [-1e-9],
+            "c": [0.15], "R0": [18.0], "R1": [16.65], "tiny": [TINY[graph.dtype.name]], "limit": [80.0],
+        }  # fmt: skip
+        c = {name: graph.hold(f"bar_{name}", np.asarray(v, dtype=np.float64)) for name, v in values.items()}
+
+        def node(operator: str, *inputs: str, name: str) -> str:
+            return graph.node(operator, list(inputs), f"bar_{name}")
+
+        def strain(x: str, name: str) -> str:
+            up = node("Mul", node("Max", x, c["0"], name=f"{name}_up"), c["plus"], name=f"{name}_bent_up")
+            down = node("Mul", node("Min", x, c["0"], name=f"{name}_down"), c["minus"], name=f"{name}_bent_down")
+            return node("Add", up, down, name=name)
+
+        names = ("play", "d", "e_turn", "q_turn", "q", "highest", "lowest")
+        before, d, e_turn, q_turn, q, high, low = (self._state(rows[:, 3] + i, f"bar_{k}") for i, k in enumerate(names))
+        now = self._play(before, self._signal(rows[:, 1], "bar"), radius, "bar_play")
+        last, e = strain(before, "last"), strain(now, "e")
+        step = node("Sub", e, last, name="step")
+        turned = node("Less", node("Mul", d, step, name="against"), c["0"], name="turned")
+        e_turn = node("Where", turned, last, e_turn, name="e_turned")
+        q_turn = node("Where", turned, q, q_turn, name="q_turned")
+        high = node("Where", turned, node("Max", high, last, name="higher"), high, name="next_high")
+        low = node("Where", turned, node("Min", low, last, name="lower"), low, name="next_low")
+        d = node("Where", node("Less", step, c["0"], name="falls"), c["m1"], d, name="falls_or_held")
+        d = node("Where", node("Greater", step, c["0"], name="rises"), c["1"], d, name="next_d")
+        down = node("Less", d, c["0"], name="downwards")
+        rest = node("Sub", d, q_turn, name="rest")
+        negative, positive = (
+            node("Min", rest, c["most"], name="rest_down"),
+            node("Max", rest, c["least"], name="rest_up"),
+        )
+        w = node("Where", down, negative, positive, name="w")
+        lowest, highest = node("Min", low, c["m1"], name="far_down"), node("Max", high, c["1"], name="far_up")
+        far = node("Where", down, lowest, highest, name="far")
+        xi = node("Abs", node("Sub", node("Sub", far, e_turn, name="far_turn"), w, name="yielded"), name="xi")
+        share = node("Div", xi, node("Add", c["c"], xi, name="xi_c"), name="share")
+        R = node("Sub", c["R0"], node("Mul", c["R1"], share, name="rounded"), name="R")
+        way = node("Sub", e, e_turn, name="way")
+        r = node("Max", node("Div", way, w, name="ratio"), c["tiny"], name="r")
+        power = node("Mul", node("Log", r, name="log_r"), R, name="log_power")
+        power = node("Exp", node("Min", power, c["limit"], name="log_limited"), name="power")
+        log = node("Div", node("Log", node("Add", c["1"], power, name="sum"), name="log_sum"), R, name="log_root")
+        kept = node("Exp", node("Neg", log, name="log_kept"), name="kept")
+        q = node("Add", q_turn, node("Mul", way, kept, name="gone"), name="free")
+        q = node("Min", node("Max", q, c["m1"], name="q_above"), c["1"], name="stress")
+        for i, result in enumerate((now, d, e_turn, q_turn, q, high, low)):
+            self.moved.append((result, rows[:, 3] + i))
+        self.phi.append((q, rows[:, 4]))
 
     def _bouc_wen(self, rows: Ints, numbers: NDArray[np.float64]) -> None:
         """One Runge-Kutta step of all cells side by side; w is the change of the signal over their lengths."""

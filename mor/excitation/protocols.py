@@ -9,6 +9,8 @@ response    answer of a yielding oscillator to a synthetic ground motion or a ne
 nested      half cycles of all lengths: small reversals inside large excursions
 modes       a response with the elastic one of a quicker oscillator to the same motion on top, as a structure with
             several modes gives: small reversals on the way of large ones
+ring_down   reversals at random turning points, then an oscillation about a residual offset that dies down over up to
+            thirty half cycles, as after the strong part of a ground motion
 """
 
 from __future__ import annotations
@@ -21,12 +23,12 @@ import numpy as np
 from mor.data.trajectory import Trajectory
 from mor.excitation.ground import pulse_acceleration, synthetic_ground_motion
 from mor.excitation.sampled import sample_count
-from mor.marginals import Uniform
+from mor.marginals import Beta, Uniform
 from mor.sampling.space import ParameterSpace
 from rt_runtime.checks import Array, one_of, positive, whole
 from rt_runtime.errors import ConfigError
 
-KINDS = ("ramps", "reversals", "multi_rate", "response", "nested", "modes")
+KINDS = ("ramps", "reversals", "multi_rate", "response", "nested", "modes", "ring_down")
 """Kinds of protocol."""
 
 _LARGEST_SEED = 2**31
@@ -55,19 +57,19 @@ def loading_protocol(
     if kind in ("response", "modes"):
         x, v = _response(rng, count, 1.0 / rate, second=kind == "modes")
     else:
-        turning = {"ramps": _ramps, "reversals": _reversals, "multi_rate": _multi_rate, "nested": _nested}[kind]
-        x, v = _half_cycles(*turning(rng, duration), time)
+        x, v = _half_cycles(*_TURNING[kind](rng, duration), time)
     scale = largest / float(np.abs(x).max())
     return Trajectory(time, np.column_stack([x, v]) * scale, {"x": "m", "v": "m/s"})
 
 
 @dataclass(frozen=True)
 class LoadingProtocols:
-    """A family of protocols whose members are design variables: kind, amplitude and seed, all uniform.
+    """A family of protocols whose members are design variables: kind, amplitude and seed.
 
     Parameters
     ----------
-    amplitude : smallest and largest peak displacement in m.
+    amplitude : smallest and largest peak displacement in m, between which it is uniform, or its law between two bounds,
+        such as Beta(1, 3, 0.01, 0.2), which prefers small ones.
     shares : {kind: share} of the members; they add up to 1.
     duration, rate : length in s and samples per second of every member.
 
@@ -77,7 +79,7 @@ class LoadingProtocols:
     Latin hypercube of n points holds each kind n times its share.
     """
 
-    amplitude: tuple[float, float]
+    amplitude: tuple[float, float] | Beta
     shares: Mapping[str, float] = field(default_factory=lambda: {"ramps": 0.1, "reversals": 0.25, "response": 0.65})
     duration: float = 10.0
     rate: float = 256.0
@@ -87,7 +89,8 @@ class LoadingProtocols:
             one_of(kind, "kind", "LoadingProtocols", KINDS)
         if not self.shares or min(self.shares.values()) < 0 or abs(sum(self.shares.values()) - 1) > 1e-9:
             raise ConfigError(f"shares of LoadingProtocols must be positive and add up to 1, got {dict(self.shares)}.")
-        low, high = self.amplitude
+        law = self.amplitude
+        low, high = (law.lower, law.upper) if isinstance(law, Beta) else law
         if not 0 < low < high:
             raise ConfigError(f"amplitude of LoadingProtocols must satisfy 0 < lower < upper, got {low:g}, {high:g} m.")
         sample_count(self.duration, self.rate)
@@ -95,9 +98,8 @@ class LoadingProtocols:
     @property
     def space(self) -> ParameterSpace:
         """The design variables kind, amplitude and seed."""
-        return ParameterSpace(
-            {"kind": Uniform(0, 1), "amplitude": Uniform(*self.amplitude, unit="m"), "seed": Uniform(0, _LARGEST_SEED)}
-        )
+        law = self.amplitude if isinstance(self.amplitude, Beta) else Uniform(*self.amplitude, unit="m")
+        return ParameterSpace({"kind": Uniform(0, 1), "amplitude": law, "seed": Uniform(0, _LARGEST_SEED)})
 
     def kind(self, value: float) -> str:
         """Return the kind that a value of the design variable "kind" in [0, 1] stands for."""
@@ -147,6 +149,25 @@ def _nested(rng: np.random.Generator, duration: float) -> tuple[Array, Array]:
         points.append(level)
         sign = -sign
     return np.array(points), _even_speed(np.array(points), duration)
+
+
+def _ring_down(rng: np.random.Generator, duration: float) -> tuple[Array, Array]:
+    """Some reversals, then c + a exp(-d k) (-1)^k with an offset c, an amplitude a that scatters, a decrement d."""
+    strong = rng.uniform(-1, 1, int(rng.integers(3, 12)))
+    k = np.arange(int(rng.integers(10, 31)))
+    amplitude = np.exp(rng.uniform(np.log(0.05), np.log(0.6)) - rng.uniform(0.0, 0.25) * k)
+    amplitude *= np.exp(rng.uniform(0.0, 0.4) * rng.standard_normal(k.size))  # weak shaking goes on
+    points = np.concatenate([strong, rng.uniform(-0.4, 0.4) + amplitude * (-1.0) ** k])
+    return points, _even_speed(points, duration)
+
+
+_TURNING = {
+    "ramps": _ramps,
+    "reversals": _reversals,
+    "multi_rate": _multi_rate,
+    "nested": _nested,
+    "ring_down": _ring_down,
+}
 
 
 def _even_speed(points: Array, duration: float) -> Array:

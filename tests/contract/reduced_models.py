@@ -16,6 +16,7 @@ from mor.reduced.gru import GruStep
 from mor.reduced.hysteresis.cells import BoucWen, Power, Product, Relaxation, Trail
 from mor.reduced.hysteresis.front import Front
 from mor.reduced.hysteresis.operators import Operator, Peaks, Play, Reversals, Stop
+from mor.reduced.hysteresis.steel import MenegottoPinto
 from mor.reduced.kriging.fit import fit_kriging
 from mor.reduced.kriging.model import Kriging
 from mor.reduced.lambda_model.fit import fit_glam
@@ -92,6 +93,7 @@ OPERATORS: tuple[Operator, ...] = (
     Play("x", radii=(0.05, 0.2)), Stop("x", radii=(0.1, 0.4)), Peaks("x"), Reversals("x", 3, 0.02), Power("v", 0.4),
     Power("v", 1.5, signed=False), Product("x*v"), Trail("x", lengths=(0.3, 2.0)),
     Trail("x", lengths=(0.7,), size=True), BoucWen("x", lengths=(0.1, 0.3), sharpness=(1.0, 2.0), beta=(0.5, 0.7)),
+    MenegottoPinto("x", (1.0, -0.5, 0.4), length=0.2, threshold=0.01),
 )  # fmt: skip
 
 

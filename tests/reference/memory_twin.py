@@ -7,6 +7,7 @@ import numpy as np
 from mor.reduced.gate import GatedModel
 from mor.reduced.hysteresis.cells import BoucWen, Power, Product, Relaxation, Trail
 from mor.reduced.hysteresis.operators import Operator, Peaks, Play, Reversals, Stop
+from mor.reduced.hysteresis.steel import MenegottoPinto
 from mor.reduced.memory import MemoryModel
 
 
@@ -23,6 +24,10 @@ def features(operator: Operator, u: dict[str, np.ndarray], dt: float = 1.0) -> n
     if isinstance(operator, BoucWen):
         cells = zip(operator.lengths, operator.sharpness, operator.beta, strict=True)
         return np.column_stack([slip(v, *numbers) for numbers in cells])
+    if isinstance(operator, MenegottoPinto):
+        assert operator.length is not None and operator.threshold is not None
+        p = play(v, operator.threshold)
+        return np.column_stack([steel((k * p + operator.lift * np.abs(p)) / operator.length) for k in operator.places])
     if isinstance(operator, Play):
         return np.column_stack([v - play(v, r) if isinstance(operator, Stop) else play(v, r) for r in operator.radii])
     if isinstance(operator, Peaks):
@@ -56,6 +61,28 @@ def trail(g: np.ndarray, v: np.ndarray, length: float) -> np.ndarray:
             for k in range(len(v))
         ]
     )
+
+
+def steel(e: np.ndarray, b: float = 0.02) -> np.ndarray:
+    """Steel02 with yield stress 1 and hardening b over strains e, its stress without the part b e of hardening."""
+    R0, c1, c2 = 18.0, 0.925, 0.15
+    turn = stress = before = d = 0.0
+    turn_stress, high, low, out = 0.0, 1.0, -1.0, []
+    for now in e:
+        if (now - before) * d < 0.0:
+            turn, turn_stress = before, stress
+            high, low = (max(high, before), low) if d > 0.0 else (high, min(low, before))
+        d = float(np.sign(now - before)) or d
+        if d:
+            corner = (d * (1.0 - b) - turn_stress + turn) / (1.0 - b)  # elastic line meets hardening line
+            xi = abs((high if d > 0.0 else low) - corner)
+            R = R0 * (1.0 - c1 * xi / (c2 + xi))
+            r = (now - turn) / (corner - turn)
+            curve = b * r + (1.0 - b) * r / (1.0 + abs(r) ** R) ** (1.0 / R)
+            stress = turn_stress + curve * (d * (1.0 - b) + b * corner - turn_stress)
+        before = now
+        out.append((stress - b * now) / (1.0 - b))
+    return np.array(out)
 
 
 def slip(v: np.ndarray, r: float, n: float, beta: float) -> np.ndarray:

@@ -18,6 +18,7 @@ from mor.reduced.hysteresis.operators import (
     PLAY,
     RELAXATION,
     REVERSALS,
+    STEEL,
     STOP,
     TRAIL,
     Operator,
@@ -58,7 +59,7 @@ class Front:
                 numbers.append([*one.numbers, *[0.0] * (NUMBERS - len(one.numbers))])
                 where, kind = self.signals[one.column], operator.kind
                 for i in range(one.states):
-                    bare = (one.code == REVERSALS and i == 1) or (one.code == BOUC_WEN and i == 1)
+                    bare = (one.code in (REVERSALS, BOUC_WEN) and i == 1) or (one.code == STEEL and i > 0)
                     state_ports.append(Port(f"{where.name}_{kind}_s{len(state_ports) + 1}", "" if bare else where.unit))
                 meaning += one.meaning
                 states, features = states + one.states, features + one.features
@@ -82,7 +83,7 @@ class Front:
     def ranges(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Return bounds (n_states,) of the states for signals within [lower, upper] (n_signals,) and rest at zero."""
         low, high = np.empty(len(self.states)), np.empty(len(self.states))
-        for code, column, _, first, _, count in self.table:
+        for (code, column, _, first, _, count), numbers in zip(self.table, self.numbers, strict=True):
             sizes = {
                 PLAY: 1,
                 STOP: 1,
@@ -92,10 +93,16 @@ class Front:
                 BOUC_WEN: 2,
                 RELAXATION: 1,
                 TRAIL: 2,
+                STEEL: 7,
             }
             size = sizes.get(int(code), 0)
             low[first : first + size] = min(float(lower[column]), 0.0)
             high[first : first + size] = max(float(upper[column]), 0.0)
+            if code == STEEL:
+                strains = [numbers[0] * high[first], numbers[1] * low[first], 0.0]
+                low[first + 1 : first + 5], high[first + 1 : first + 5] = -1.0, 1.0
+                for i in (2, 5, 6):
+                    low[first + i], high[first + i] = min(strains), max(strains)
             if code in (REVERSALS, BOUC_WEN):
                 low[first + 1], high[first + 1] = -1.0, 1.0
             if code == TRAIL:
@@ -135,12 +142,35 @@ def _trail(m, before, v, length, size):  # type: ignore[no-untyped-def]
     return g + (m - g) * np.exp(-abs(v - before) / length)
 
 
+def _steel(v, numbers, s, at):  # type: ignore[no-untyped-def]
+    """Move the states s[at : at + 7] of a bar on to the signal v (see `steel`) and return its stress."""
+    plus, minus, radius = numbers[0], numbers[1], numbers[2]
+    before, d = s[at], s[at + 1]
+    now = min(max(before, v - radius), v + radius)
+    last = plus * max(before, 0.0) + minus * min(before, 0.0)
+    e = plus * max(now, 0.0) + minus * min(now, 0.0)
+    if d * (e - last) < 0.0:
+        s[at + 2], s[at + 3] = last, s[at + 4]
+        s[at + 5], s[at + 6] = max(s[at + 5], last), min(s[at + 6], last)
+    if e != last:
+        d = 1.0 if e > last else -1.0
+    w = min(d - s[at + 3], -1e-9) if d < 0.0 else max(d - s[at + 3], 1e-9)
+    far = min(s[at + 6], -1.0) if d < 0.0 else max(s[at + 5], 1.0)
+    xi = abs(far - s[at + 2] - w)
+    R = 18.0 - 16.65 * xi / (0.15 + xi)
+    way = e - s[at + 2]
+    power = np.exp(min(np.log(max(way / w, 1e-300)) * R, 80.0))
+    q = s[at + 3] + way * np.exp(-np.log(1.0 + power) / R)
+    s[at], s[at + 1], s[at + 4] = now, d, min(max(q, -1.0), 1.0)
+    return s[at + 4]
+
+
 @cache
 def compiled_front() -> Callable[..., None]:
     """Compile one step: move the states s on with signals u and write the features phi."""
     from numba import njit
 
-    move_reversals, bouc_wen, trail = njit(_move_reversals), njit(_bouc_wen), njit(_trail)
+    move_reversals, bouc_wen, trail, steel = (njit(f) for f in (_move_reversals, _bouc_wen, _trail, _steel))
 
     @njit
     def step(u, s, table, numbers, phi):  # type: ignore[no-untyped-def]
@@ -173,6 +203,8 @@ def compiled_front() -> Callable[..., None]:
             elif code == 9:
                 s[at] = number * s[at] + (1.0 - number) * v
                 phi[first] = s[at]
+            elif code == 11:
+                phi[first] = steel(v, numbers[row], s, at)
             else:
                 s[at], s[at + 1] = v, trail(s[at + 1], s[at], v, number, numbers[row, 1] > 0.0)
                 phi[first] = s[at + 1]

@@ -9,6 +9,7 @@ model puts out comes back: the fit one step ahead is the fit of the free run, an
     Reversals  the last turning points of u                  phi = r_1, r_2, ...
     BoucWen    dz = (1 - |z|^n (beta sign(z du) + 1 - beta)) du / r         phi = z
     Trail      m <- a m + (1 - a) g,  a = exp(-|du| / L)     phi = m            g: mean of u, or |u|, over the step
+    MenegottoPinto  stress of a bar of steel between its reversals                 phi = q            see `steel`
     Relaxation h <- a h + (1 - a) u,  a = exp(-dt / T)       phi = h
     Power      none                                          phi = |u|^a sign u, or |u|^a
     Product    none                                          phi = u_1 u_2
@@ -31,7 +32,7 @@ from mor.data.ports import Port, check_name
 from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
-PLAY, STOP, HIGHEST, LOWEST, REVERSALS, POWER, SIZE, PRODUCT, BOUC_WEN, RELAXATION, TRAIL = range(11)
+PLAY, STOP, HIGHEST, LOWEST, REVERSALS, POWER, SIZE, PRODUCT, BOUC_WEN, RELAXATION, TRAIL, STEEL = range(12)
 SPACINGS = ("quantile", "even", "geometric")
 NUMBERS = 3  # of a primitive at most
 TINY = 1e-300  # lower clip for the logarithm of a power
@@ -110,7 +111,8 @@ class Operator(ABC):
 def operator_of(values: Mapping[str, Any]) -> Operator:
     """Rebuild an operator from `plain()`."""
     rest: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in values.items() if key != "kind"}
-    import mor.reduced.hysteresis.cells  # noqa: F401  (kinds of operators register themselves)
+    import mor.reduced.hysteresis.cells
+    import mor.reduced.hysteresis.steel  # noqa: F401  (kinds of operators register themselves)
 
     kind = values.get("kind")
     if kind not in _OPERATORS:

@@ -60,6 +60,36 @@ typedef long long FourWhole __attribute__((vector_size(32), aligned(8)));
     y = 1.0 / (1.0 + (1.0 + 2.0 * (p / (q - p))) * power);              \
   }
 
+// For -708 <= x <= 708, or nan.
+#define HMOR_EXP(x, y)                               \
+  {                                                  \
+    HMOR_EXP_PARTS(x, p, q, power)                   \
+    y = (1.0 + 2.0 * (p / (q - p))) * power;         \
+  }
+
+// x = m 2^e with m in [sqrt(1/2), sqrt(2)), z = m - 1, and log(1 + z) = z - z^2 / 2 + z^3 P(z) / Q(z). For normal x > 0.
+#define HMOR_LOG(x, y)                                                                                                \
+  {                                                                                                                   \
+    FourWhole bits;                                                                                                   \
+    std::memcpy(&bits, &(x), sizeof bits);                                                                            \
+    const FourWhole below = ((bits & 0xf'ffff'ffff'ffff) < 0x6'a09e'667f'3bcd) & 1; /* of sqrt(2) */                   \
+    const FourWhole whole = ((bits >> 52) & 0x7ff) - 1022 - below;                                                    \
+    FourWhole mantissa = (bits & 0xf'ffff'ffff'ffff) | ((below + 0x3fe) << 52);                                       \
+    FourWhole counted = whole + 0x4338'0000'0000'0000; /* a whole number in the low bits of 1.5 2^52 */                \
+    Four z, e;                                                                                                        \
+    std::memcpy(&z, &mantissa, sizeof z);                                                                             \
+    std::memcpy(&e, &counted, sizeof e);                                                                              \
+    z -= 1.0;                                                                                                         \
+    e -= 0x1.8p52;                                                                                                    \
+    const Four top = ((((1.01875663804580931796e-4 * z + 4.97494994976747001425e-1) * z + 4.70579119878881725854e0) * z + \
+                       1.44989225341610930846e1) * z + 1.79368678507819816313e1) * z + 7.70838733755885391666e0;      \
+    const Four bottom = ((((z + 1.12873587189167450590e1) * z + 4.52279145837532221105e1) * z +                       \
+                          8.29875266912776603211e1) * z + 7.11544750618563894466e1) * z + 2.31251620126765340583e1;   \
+    const Four zz = z * z;                                                                                            \
+    const Four rest = (z * zz * (top / bottom) - e * 2.121944400546905827679e-4) - 0.5 * zz;                          \
+    y = (z + rest) + e * 0.693359375;                                                                                 \
+  }
+
 #if defined(__x86_64__)
 #define HMOR_WIDE __attribute__((target("avx2")))
 

@@ -68,6 +68,10 @@ void bind_rom(nb::module_& m) {
   };
   bind_each("tanh", tanh_each);
   bind_each("sigmoid", sigmoid_each);
+  bind_each("exp", exp_each);
+  bind_each("log", log_each);
+  bind_each("exp_of_any_host", exp_of_any_host());
+  bind_each("log_of_any_host", log_of_any_host());
   bind_each("tanh_of_any_host", tanh_of_any_host());
   bind_each("sigmoid_of_any_host", sigmoid_of_any_host());
 

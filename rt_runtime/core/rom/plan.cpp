@@ -271,8 +271,12 @@ void Plan::binary(Binary function, std::vector<int> a, std::vector<int> b, int o
   if (a.size() != b.size()) throw std::invalid_argument("a binary step of a plan does not fit together.");
   const int n = static_cast<int>(a.size());
   check_apart(b, room(out, n), n);
+  const bool fixed = !written(b), gathered = fixed || !consecutive(b);
   Step& step = append(Kind::binary, std::move(a), out, n);
   step.binary = function;
+  step.constant_c = fixed;
+  if (gathered)
+    for (int i : b) step.constant.push_back(array_[i]);
   step.other = std::move(b);
   gives_y_ = ends_in_y();
 }

@@ -28,8 +28,8 @@ void apply(Unary function, const double* x, double* r, int n) noexcept {
     case Unary::tanh: tanh_each(x, r, n); break;
     case Unary::sigmoid: sigmoid_each(x, r, n); break;
     case Unary::relu: each(x, r, n, [](double v) { return v < 0.0 ? 0.0 : v; }); break;  // a nan stays one
-    case Unary::exp: each(x, r, n, [](double v) { return std::exp(v); }); break;
-    case Unary::log: each(x, r, n, [](double v) { return std::log(v); }); break;
+    case Unary::exp: exp_each(x, r, n); break;
+    case Unary::log: log_each(x, r, n); break;
     case Unary::neg: each(x, r, n, [](double v) { return -v; }); break;
     case Unary::abs: each(x, r, n, [](double v) { return std::fabs(v); }); break;
     case Unary::sqrt: each(x, r, n, [](double v) { return std::sqrt(v); }); break;
@@ -40,20 +40,20 @@ void apply(Unary function, const double* x, double* r, int n) noexcept {
 }
 
 template <typename F>
-inline void pairs(const double* array, const int* a, const int* b, double* r, int n, F f) noexcept {
-  for (int i = 0; i < n; ++i) r[i] = f(array[a[i]], array[b[i]]);
+inline void pairs(const double* __restrict a, const double* __restrict b, double* __restrict r, int n, F f) noexcept {
+  for (int i = 0; i < n; ++i) r[i] = f(a[i], b[i]);
 }
 
-void combine(Binary function, const double* array, const int* a, const int* b, double* r, int n) noexcept {
+void combine(Binary function, const double* a, const double* b, double* r, int n) noexcept {
   switch (function) {
-    case Binary::add: pairs(array, a, b, r, n, [](double v, double w) { return v + w; }); break;
-    case Binary::sub: pairs(array, a, b, r, n, [](double v, double w) { return v - w; }); break;
-    case Binary::mul: pairs(array, a, b, r, n, [](double v, double w) { return v * w; }); break;
-    case Binary::div: pairs(array, a, b, r, n, [](double v, double w) { return v / w; }); break;
-    case Binary::max: pairs(array, a, b, r, n, [](double v, double w) { return v < w ? w : v; }); break;  // nan in a stays
-    case Binary::min: pairs(array, a, b, r, n, [](double v, double w) { return w < v ? w : v; }); break;
-    case Binary::less: pairs(array, a, b, r, n, [](double v, double w) { return v < w ? 1.0 : 0.0; }); break;
-    case Binary::greater: pairs(array, a, b, r, n, [](double v, double w) { return v > w ? 1.0 : 0.0; }); break;
+    case Binary::add: pairs(a, b, r, n, [](double v, double w) { return v + w; }); break;
+    case Binary::sub: pairs(a, b, r, n, [](double v, double w) { return v - w; }); break;
+    case Binary::mul: pairs(a, b, r, n, [](double v, double w) { return v * w; }); break;
+    case Binary::div: pairs(a, b, r, n, [](double v, double w) { return v / w; }); break;
+    case Binary::max: pairs(a, b, r, n, [](double v, double w) { return v < w ? w : v; }); break;  // nan in a stays
+    case Binary::min: pairs(a, b, r, n, [](double v, double w) { return w < v ? w : v; }); break;
+    case Binary::less: pairs(a, b, r, n, [](double v, double w) { return v < w ? 1.0 : 0.0; }); break;
+    case Binary::greater: pairs(a, b, r, n, [](double v, double w) { return v > w ? 1.0 : 0.0; }); break;
   }
 }
 
@@ -121,7 +121,15 @@ void Plan::run(const double* u, double* y) noexcept {
                           step.constant.data(), r, padded(step.n));
         break;
       case Kind::unary: apply(step.unary, argument(step), r, step.n); break;
-      case Kind::binary: combine(step.binary, array, step.x.data(), step.other.data(), r, step.n); break;
+      case Kind::binary: {
+        const double* b = step.constant.data();
+        if (step.constant.empty())
+          b = array + step.other[0];
+        else if (!step.constant_c)
+          for (int i = 0; i < step.n; ++i) step.constant[i] = array[step.other[i]];
+        combine(step.binary, argument(step), b, r, step.n);
+        break;
+      }
       case Kind::play:
         for (int i = 0; i < step.n; ++i) {
           const double x = array[step.x[i]], p = array[step.other[i]], low = x - step.gain[i], high = x + step.gain[i];

@@ -80,7 +80,7 @@ class Plan {
     bool side_by_side = false;         // x stands in consecutive places from x[0] on
     bool reads_u = false;              // clip: all x are inputs and taken before they are copied
     bool divides = false;              // clip: some divisor is not 1
-    bool constant_c = false;           // dense: c does not change and stands in `constant`
+    bool constant_c = false;           // dense, binary: c or b does not change and stands in `constant`
     bool whole_c = false;              // dense: c is the whole result of an earlier step and is read where it stands
     Activation activation = Activation::none;
     Layer layer = nullptr;             // dense: the kernel, with the function where it has it
@@ -91,7 +91,7 @@ class Plan {
     std::vector<int> x, other, third;  // third: select, where the condition is zero
     Matrix matrix;                     // weights; coefficients
     std::vector<double> work;          // gathered arguments
-    std::vector<double> constant;      // c; clip: upper
+    std::vector<double> constant;      // c; clip: upper; binary: b, gathered, where it does not stand side by side
     std::vector<double> gain, shift;   // weights of one row; clip: divisor, lower; standard: divisor, mean; play: radius
     Factors factors;
     Terms terms;

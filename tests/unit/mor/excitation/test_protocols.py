@@ -8,6 +8,8 @@ import pytest
 from mor import lhs
 from mor.excitation import LoadingProtocols, loading_protocol
 from mor.excitation.protocols import KINDS
+from mor.marginals import Beta
+from mor.reduced.hysteresis.operators import turning_points
 from rt_runtime.errors import ConfigError
 
 
@@ -40,11 +42,30 @@ def test_a_family_draws_each_kind_by_its_share() -> None:
     assert np.abs(family.history(p)["x"]).max() == pytest.approx(p["amplitude"])
 
 
+def test_small_amplitudes_may_be_preferred() -> None:
+    family = LoadingProtocols(Beta(1.0, 3.0, 0.01, 0.1, unit="m"), shares={"ring_down": 1.0}, duration=1.0)
+    points = lhs(family.space, 200, seed=0).points[:, 1]
+    assert points.min() >= 0.01 and points.max() <= 0.1 and np.mean(points < 0.04) > 0.65
+
+
+def test_a_protocol_rings_down_about_an_offset() -> None:
+    """The last half cycles are small against the first ones, most of them smaller than the one before."""
+    ends, falls = [], []
+    for seed in range(20):
+        turns = np.abs(
+            np.diff(turning_points(loading_protocol("ring_down", amplitude=1.0, seed=seed, duration=6.0)["x"]))
+        )
+        ends.append(turns[-3:].max() / turns.max())
+        falls.append(np.mean(np.diff(turns[-9:]) < 0.0))
+    assert np.median(ends) < 0.15 and np.mean(falls) > 0.6
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
         ({"shares": {"ramps": 0.5}}, "add up to 1"),
         ({"shares": {"ramp": 1.0}}, "kind of LoadingProtocols must be"),
+        ({"amplitude": Beta(1.0, 3.0, 0.0, 0.1)}, "0 < lower < upper"),
         ({"amplitude": (0.1, 0.05)}, "0 < lower < upper"),
         ({"duration": 0.001}, "at least 3 samples"),
     ],

@@ -47,6 +47,24 @@ def test_every_host_gives_the_same_bits_for_every_length(x: np.ndarray) -> None:
         assert (np.abs(wide[number]) <= 1.0).all()
 
 
+def test_exp_and_log_are_those_of_numpy_to_two_units_in_the_last_place() -> None:
+    rng = np.random.default_rng(3)
+    exponents = rng.uniform(-708.0, 708.0, 20_001)
+    sizes = np.concatenate([np.exp(exponents), 1.0 + rng.uniform(-1e-3, 1e-3, 5000), rng.uniform(0.5, 2.0, 5000)])
+    for name, x in (("exp", exponents), ("exp", rng.uniform(-2.0, 2.0, 5000)), ("log", sizes)):
+        expected = getattr(np, name)(x.astype(np.longdouble))
+        got = getattr(_core, name)(x)
+        assert float((np.abs(got - expected) / np.spacing(np.abs(expected).astype(float))).max()) <= 2.0
+        assert got.tobytes() == getattr(_core, f"{name}_of_any_host")(x).tobytes()
+
+
+def test_exp_and_log_of_special_values() -> None:
+    assert _core.exp(np.array([-np.inf, -1000.0, 0.0, 1000.0, np.inf])).tolist() == [0.0, 0.0, 1.0, np.inf, np.inf]
+    assert _core.log(np.array([0.0, 1.0, np.inf])).tolist() == [-np.inf, 0.0, np.inf]
+    assert _core.log(np.array([5e-324]))[0] == pytest.approx(-744.4400719213812)
+    assert np.isnan(_core.exp(np.array([np.nan, 1.0]))[0]) and np.isnan(_core.log(np.array([-1.0]))[0])
+
+
 def test_tanh_is_odd_and_never_falls() -> None:
     x = np.sort(np.abs(POINTS))
     y = _core.tanh(x)

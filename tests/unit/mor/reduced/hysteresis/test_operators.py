@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mor import BoucWen, Dataset, MemorySpec, Peaks, Play, Port, Power, Product, Reversals, Stop, Trail
+from mor import BoucWen, Dataset, MemorySpec, MenegottoPinto, Peaks, Play, Port, Power, Product, Reversals, Stop, Trail
 from mor.reduced.hysteresis.front import Front
 from mor.reduced.hysteresis.operators import Operator, operator_of, turning_points
 from rt_runtime.errors import ConfigError
@@ -81,15 +81,28 @@ def test_one_model_runs_at_every_rate(operators: tuple[Operator, ...], tolerance
     assert (np.abs(y - z) > tolerance).mean() < 0.05  # a turn counts up to a sample later
 
 
+def test_bars_take_no_notice_of_noise_and_do_not_come_back_to_their_old_curve() -> None:
+    """Reversals smaller than twice the threshold do not count; larger ones leave another curve behind, as in Steel02."""
+    bar = Front((MenegottoPinto("x", (1.0,), 0.0, length=0.1, threshold=1e-3),), (X,))
+    x = np.concatenate([np.linspace(0.0, 0.4, 400), np.linspace(0.4, -0.1, 500)])
+    noisy = x + np.random.default_rng(0).uniform(-5e-4, 5e-4, len(x))
+    assert np.abs(bar.run(noisy[:, None])[0] - bar.run(x[:, None])[0]).max() < 0.02
+    way = np.concatenate([x, np.linspace(-0.1, -0.08, 50), np.linspace(-0.08, -0.2, 200)])
+    straight = np.concatenate([x, np.linspace(-0.1, -0.2, 200)])
+    assert bar.run(way[:, None])[0][-1] < bar.run(straight[:, None])[0][-1] - 0.005
+
+
 def test_radii_and_thresholds_come_from_the_data() -> None:
     ports = (X,), (Port("F", "N"),)
     u = np.concatenate([walk(s)[:, :1] for s in range(3)])
     data = Dataset(u, u, *ports, run=np.repeat(np.arange(3), 400))
     spec = MemorySpec(
-        *ports, operators=(Play("x", 8), Stop("x", 4, spacing="even"), Reversals("x"), Trail("x", 3))
+        *ports,
+        operators=(Play("x", 8), Stop("x", 4, spacing="even"), Reversals("x"), Trail("x", 3), MenegottoPinto("x")),
     ).resolved(data)
-    play, stop, turns, trail = spec.operators
-    assert isinstance(trail, Trail)
+    play, stop, turns, trail, bars = spec.operators
+    assert isinstance(trail, Trail) and isinstance(bars, MenegottoPinto)
+    assert (bars.length, bars.threshold) == pytest.approx((0.14 * np.abs(u).max(), 5e-4 * np.abs(u).max()))
     np.testing.assert_allclose(trail.lengths, np.abs(u).max() * np.array([1.0, 4.0, 16.0]), rtol=1e-12)
     assert isinstance(play, Play) and isinstance(stop, Stop) and isinstance(turns, Reversals)
     half = 0.5 * np.max([np.abs(np.diff(turning_points(walk(s)[:, 0]))).max() for s in range(3)])
@@ -124,11 +137,16 @@ def test_rows_are_drawn_along_the_way() -> None:
         (lambda: Reversals("x", 2, -1.0), "threshold of the reversals of 'x' must be positive, got -1"),
         (lambda: Trail("x", lengths=(1.0, 0.0)), "lengths of the trails of 'x' must be positive, got"),
         (lambda: Trail("x", 0), "count of the trails of 'x' must be 1 or more, got 0"),
+        (lambda: MenegottoPinto("x", length=0.0), "length of the bars of 'x' must be positive, got 0.0"),
+        (
+            lambda: MenegottoPinto("x", (1.0, 0.3)),
+            "places of the bars of 'x' must lie between its lift 0.4 and 1 on either side, got",
+        ),
         (lambda: Power("v", 0.0), r"exponent of the power of 'v' must lie in \(0, 5\], got 0.0"),
         (lambda: Product("x"), "of of a product must name two signals such as 'x\\*v', got 'x'"),
         (
             lambda: operator_of({"kind": "spring", "of": "x"}),
-            "Kind of an operator must be one of bouc_wen, peaks, play, .*'spring'",
+            "Kind of an operator must be one of bouc_wen, menegotto_pinto, peaks, play, .*'spring'",
         ),
         (
             lambda: operator_of({"kind": "play", "off": "x"}),
