@@ -2,9 +2,9 @@
 
 Piers are fitted to the loading protocols "train" of `hmor.studies.viaduct.piers.SETS`; settings were chosen on the
 protocols "valid", on protocols of an older campaign, and on one pier in OpenSees under its deck in eight motions (seeds
-5000 to 5005 and two pulses). Test: the protocols "test", looked at once, and the responses to El Centro, a synthetic motion (seed 1940) and a
-near-fault pulse (`hmor.studies.viaduct.records`). Nothing is fitted to a test record, but they are not blind: an earlier
-choice of training protocols was widened with their errors in view. The brace is topic "brace",
+5000 to 5005 and two pulses). Test: the protocols "test", looked at once, and the responses to El Centro, a synthetic
+motion (seed 1940) and a near-fault pulse (`hmor.studies.viaduct.records`). Nothing is fitted to a test record, but they
+are not blind: an earlier choice of training protocols was widened with them in view. The brace is topic "brace",
 with records of its own.
 """
 
