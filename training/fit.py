@@ -17,9 +17,9 @@ from mor.reduced.ffnn import Ffnn
 from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 from training.config import FfnnConfig
-from training.trainers.correlated import Correlated
 from training.trainers import levenberg
 from training.trainers.checkpoint import claim, load_state, save_state
+from training.trainers.correlated import Correlated
 from training.trainers.levenberg import State
 from training.trainers.log import Log
 from training.trainers.network import Layout

@@ -20,11 +20,11 @@ from mor.reduced.ranges import Limits, distinct, edge_slope, free_run_error, mem
 from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 from training.config import FfnnConfig
-from training.trainers.correlated import along_the_way
 from training.fit import fit_ffnn, run_levenberg
 from training.memory_models.freerun import Recursion
 from training.memory_models.operators import LearnedOperators, learns, with_numbers
 from training.trainers.checkpoint import claim
+from training.trainers.correlated import along_the_way
 from training.trainers.network import Layout
 from training.trainers.progress import bar
 from training.trainers.scaled import scale
@@ -37,7 +37,7 @@ class MemoryConfig:
     `network`: the map and its trainer. `rows` instants drawn from the trajectories fit it one step ahead; then, where
     outputs come back, `segments` stretches of `horizon` steps fit it in free run for up to `iterations` steps.
     `correlation`: errors are taken as correlated along the way of the signals over this share of half their range, and
-    as large as the outputs of their run (see `training.trainers.correlated`); 0.2 serves parts with hysteresis that swing in a
+    as large as the outputs of their run (see `trainers.correlated`); 0.2 serves parts with hysteresis that swing in a
     structure, 0 is plain least squares.
     """
 

@@ -8,8 +8,8 @@ import pytest
 from mor import Dataset, Port
 from rt_runtime.errors import ConfigError
 from training import FfnnConfig, MemoryConfig
-from training.trainers.correlated import Correlated, along_the_way
 from training.fit import Rows
+from training.trainers.correlated import Correlated, along_the_way
 from training.trainers.network import Layout
 
 X, F = Port("x", "m"), Port("F", "N")
