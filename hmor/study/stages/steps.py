@@ -25,6 +25,7 @@ from rt_runtime.versions import version_of
 
 PRELOADED = ["hmor.study.stages.pipeline", "hmor.study.stages.scenario", "mor.compile.arrays", "training.fit"]
 """What steps import, before their processes are forked."""
+ONE_THREAD = "OPENBLAS_NUM_THREADS"
 
 Result = dict[str, Any]
 Results = Mapping[str, Any]
@@ -230,7 +231,13 @@ def warm_processes() -> Any:
     """
     context = get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
-    ensure_running()
+    given = os.environ.get(ONE_THREAD)
+    os.environ[ONE_THREAD] = given or "1"  # the processes share the cores already: it starts with this environment
+    try:
+        ensure_running()
+    finally:
+        if given is None:
+            del os.environ[ONE_THREAD]
     return context
 
 

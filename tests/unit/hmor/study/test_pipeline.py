@@ -74,7 +74,7 @@ def in_processes(folder: Path, wrong: bool = False) -> Pipeline:
         if wrong and number == 3:
             raise ConfigError("Number of the last must be right.")
         (folder / f"{number}.npz").write_text("x")
-        return {"number": number, "process": os.getpid()}
+        return {"number": number, "process": os.getpid(), "threads": os.environ.get("OPENBLAS_NUM_THREADS")}
 
     steps = [
         Step(f"fit/{i}", partial(make, i), {"wrong": wrong}, files=(f"{i}.npz",), effort=1.0) for i in range(4)
@@ -89,6 +89,7 @@ def test_steps_of_a_group_are_made_side_by_side(tmp_path: Path, monkeypatch: pyt
     found = in_processes(tmp_path).run_group("fit")
     assert [found[str(i)]["number"] for i in range(4)] == [0, 1, 2, 3]
     assert os.getpid() not in {one["process"] for one in found.values()}
+    assert None not in {one["threads"] for one in found.values()}  # linear algebra of each keeps to its core
     assert in_processes(tmp_path).run_group("fit") == found  # made already
     (tmp_path / "2.npz").unlink()
     again = in_processes(tmp_path).run_group("fit")  # one step is not worth a process
