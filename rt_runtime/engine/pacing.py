@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
 OVERRUN = {"skip": _core.Overrun.skip, "catch_up": _core.Overrun.catch_up, "trip": _core.Overrun.trip}
 STATES = ("idle", "checked", "armed", "running", "holding", "ramping", "tripped")
+
+
+SLEEP_STATES = "/dev/cpu_dma_latency"
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,8 @@ class Pacing:
     ----------
     lock_memory
         Keep all memory of the process in place, so that no tick waits for a page.
+    awake
+        Keep the CPUs out of sleep states, which take time to leave, while the run lasts (/dev/cpu_dma_latency).
     """
 
     overrun: str = "skip"
@@ -44,6 +51,7 @@ class Pacing:
     priority: int = 80
     cpu: int | None = None
     lock_memory: bool = True
+    awake: bool = True
     not_real_time: bool = False
 
     def __post_init__(self) -> None:
@@ -153,12 +161,14 @@ def host_words(obtained: dict[str, int], pacing: Pacing) -> dict[str, str]:
         "memory": "memory locked",
         "cpu": f"CPU {pacing.cpu} of its own",
         "timer_slack": "timer slack of 1 ns",
+        "awake": "CPUs kept out of sleep states",
     }
     cure = {
         "scheduler": "allow real-time priorities (ulimit -r, CAP_SYS_NICE)",
         "memory": "raise the limit of locked memory (ulimit -l)",
         "cpu": "choose a CPU the process may use (taskset)",
         "timer_slack": "nothing else is lost",
+        "awake": f"let the user write {SLEEP_STATES}",
     }
     words = {}
     for key, code in obtained.items():
@@ -169,6 +179,32 @@ def host_words(obtained: dict[str, int], pacing: Pacing) -> dict[str, str]:
         else:
             words[key] = f"not obtained: {wanted[key]} was refused ({os.strerror(code)}); {cure[key]}"
     return words
+
+
+@contextmanager
+def cpus_awake(asked: bool) -> Iterator[int]:
+    """Keep the CPUs out of sleep states inside the context; yields 0, -1 (not asked for) or the errno of the refusal.
+
+    A CPU that sleeps between ticks wakes late, above all a virtual one, which its host must schedule again. The kernel
+    holds the request (a largest latency of 0 us, int32) for as long as the file is open.
+    """
+    if not asked:
+        yield -1
+        return
+    try:
+        file = os.open(SLEEP_STATES, os.O_WRONLY | os.O_CLOEXEC)
+    except OSError as error:
+        yield error.errno or errno.EIO
+        return
+    try:
+        code = 0
+        try:
+            os.write(file, bytes(4))
+        except OSError as error:
+            code = error.errno or errno.EIO
+        yield code
+    finally:
+        os.close(file)
 
 
 def run_paced(
@@ -202,24 +238,25 @@ def run_paced(
         stopping.set()
         core.ask_to_stop()
 
+    def tell() -> None:
+        if status:
+            lost, values = latest()
+            state = STATES[run.state]
+            status(Status(run.tick, ticks, run.missed, state, lost, stopping.is_set(), run.test_tick, values))
+
     signals.ask = ask  # from here on a signal is a soft stop
     if desk:
         desk.begin(run)
-    run.start()
-    try:
-        while not run.wait(0.1 if status else 0.02):
-            if status:
-                lost, values = latest()
-                status(
-                    Status(
-                        run.tick, ticks, run.missed, STATES[run.state], lost, stopping.is_set(), run.test_tick, values
-                    )
-                )
-    except BaseException:  # whatever the caller's status function raises, the command comes to rest first
-        ask()
-        while not run.wait(1.0):
-            pass
-        raise
+    with cpus_awake(pacing.awake) as awake:
+        run.start()
+        try:
+            while not run.wait(0.1 if status else 0.02):
+                tell()
+        except BaseException:  # whatever the caller's status function raises, the command comes to rest first
+            ask()
+            while not run.wait(1.0):
+                pass
+            raise
     wake, own = Durations.of(run.wake), Durations.of(run.own)
-    timing = Timing(core.tick, run.missed, run.skipped, wake, own, host_words(run.obtained, pacing))
+    timing = Timing(core.tick, run.missed, run.skipped, wake, own, host_words(run.obtained | {"awake": awake}, pacing))
     return run.stop, timing

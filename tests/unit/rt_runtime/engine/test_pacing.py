@@ -6,10 +6,12 @@ import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import rt_runtime.engine.pacing as pacing_module
 from rt_runtime import ConfigError, Gain, Loop, Ode, Pacing, PythonBlock, Record, Table, Tripped, _core
 from rt_runtime.engine.pacing import Durations, Status, host_words
 from rt_runtime.engine.stop_signals import StopSignals
@@ -98,6 +100,28 @@ def test_the_host_report_says_what_was_obtained_and_why_not() -> None:
     )
     assert words["memory"] == "obtained: memory locked"
     assert words["cpu"] == "not asked for"
+
+
+def test_sleep_states_are_refused_while_the_run_lasts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = tmp_path / "cpu_dma_latency"
+    device.touch()
+    monkeypatch.setattr(pacing_module, "SLEEP_STATES", str(device))
+    record = sine_loop().run(0.02, paced=True, pacing=QUIET)
+    assert device.read_bytes() == bytes(4)  # int32: a largest latency of 0 us
+    assert record.timing is not None
+    assert record.timing.host["awake"] == "obtained: CPUs kept out of sleep states"
+    assert not [file for file in Path("/proc/self/fd").iterdir() if file.exists() and file.resolve() == device]
+
+
+def test_a_host_that_does_not_allow_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pacing_module, "SLEEP_STATES", str(tmp_path / "absent"))
+    record = sine_loop().run(0.02, paced=True, pacing=QUIET)
+    assert record.timing is not None
+    assert record.timing.host["awake"].startswith(
+        "not obtained: CPUs kept out of sleep states was refused (No such file"
+    )
+    plain = sine_loop().run(0.02, paced=True, pacing=Pacing(priority=0, lock_memory=False, awake=False))
+    assert plain.timing is not None and plain.timing.host["awake"] == "not asked for"
 
 
 def test_asking_for_everything_never_fails_the_run() -> None:
