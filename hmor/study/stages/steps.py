@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from datetime import datetime
 from multiprocessing import get_context
@@ -123,8 +124,13 @@ class Pipeline:
                         waiting.remove(name)
                         under_way[pool.submit(_make, self.rebuild, name, force)] = name
                     for ended in wait(under_way, return_when=FIRST_COMPLETED).done:
-                        under_way.pop(ended)
                         ended.result()
+                        under_way.pop(ended)
+            except BrokenProcessPool as error:
+                raise ConfigError(
+                    f"A process that made one of {', '.join(under_way.values())} was killed from outside or crashed "
+                    "(out of memory?). What is finished is safe; run the command again to go on."
+                ) from error
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -67,12 +68,14 @@ def test_files_that_are_gone_make_a_step_untrue(tmp_path: Path) -> None:
     assert again.made == ["one"]
 
 
-def in_processes(folder: Path, wrong: bool = False) -> Pipeline:
-    """Four steps that tell the process they were made in; the last one fails where `wrong`."""
+def in_processes(folder: Path, wrong: str = "") -> Pipeline:
+    """Four steps that tell the process they were made in; the last one fails or is killed where `wrong` says so."""
 
     def make(number: int, _: Any) -> dict[str, Any]:
-        if wrong and number == 3:
+        if wrong == "fails" and number == 3:
             raise ConfigError("Number of the last must be right.")
+        if wrong == "killed" and number == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
         (folder / f"{number}.npz").write_text("x")
         return {"number": number, "process": os.getpid(), "threads": os.environ.get("OPENBLAS_NUM_THREADS")}
 
@@ -95,7 +98,15 @@ def test_steps_of_a_group_are_made_side_by_side(tmp_path: Path, monkeypatch: pyt
     again = in_processes(tmp_path).run_group("fit")  # one step is not worth a process
     assert again["2"]["process"] == os.getpid() and again["1"] == found["1"]
     with pytest.raises(ConfigError, match=r"Number of the last must be right\."):
-        in_processes(tmp_path, wrong=True).run_group("fit")
+        in_processes(tmp_path, wrong="fails").run_group("fit")
+
+
+def test_a_process_that_is_killed_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    with pytest.raises(ConfigError, match=r"process that made one of .*fit/3.* was killed .* memory.* run the command again"):
+        in_processes(tmp_path, wrong="killed").run_group("fit")
+    assert in_processes(tmp_path, wrong="killed").holds("fit/0")  # what was finished before is kept
+    assert not in_processes(tmp_path, wrong="killed").holds("fit/3")
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
