@@ -87,6 +87,12 @@ class Dataset(Summarised):
                 f"space of Dataset must have the parameters {', '.join(port.name for port in columns[0])}, in that "
                 f"order, got {', '.join(space.names)}."
             )
+        for port, own in zip(columns[0], () if space is None else space.ports, strict=False):
+            if port.unit and own.unit and port.unit != own.unit:
+                raise ConfigError(
+                    f"Input '{port.name}' of Dataset must have the unit of its law in the space, {own.unit}, got "
+                    f"{port.unit}; convert the column or the law."
+                )
         items = (*arrays, *columns, index, None if dt is None else float(dt), space)
         for name, item in zip(("X", "Y", "inputs", "outputs", "run", "dt", "space"), items, strict=True):
             object.__setattr__(self, name, item)

@@ -125,5 +125,5 @@ def _faded(count: int, samples: float) -> Array:
             f"fade of iterate_drive must lie between 0 and half of the target, got {samples:g} samples at each end of "
             f"{count}; leave quiet before and after the target."
         )
-    rise = 0.5 - 0.5 * np.cos(np.pi * np.arange(round(samples)) / max(samples, 1))
+    rise = 0.5 - 0.5 * np.cos(np.pi * np.arange(min(round(samples), count // 2)) / max(samples, 1))
     return np.concatenate([rise, np.ones(count - 2 * len(rise)), rise[::-1]])

@@ -183,7 +183,7 @@ class Train:
 
 
 HSLM_A4 = Train.articulated(15, 21.0, 3.0, 190e3)
-"""Train A4 of EN 1991-2: 15 intermediate coaches of 21 m, bogies of 3 m, 190 kN an axle; 44 axles, 404 m."""
+"""Train A4 of EN 1991-2: 15 intermediate coaches of 21 m, bogies of 3 m, 190 kN an axle; 44 axles over 401 m."""
 
 
 def resonance_speed(girder: Girder, train_length: float, *, mode: int = 1, cycles: int = 1) -> float:

@@ -112,10 +112,11 @@ def _steps(study: Study, force: bool, retry: bool, overwrite: bool, adaptive: Go
         scenario = full_hybrid(study, study.hybrid).identity()
     for model in models:
         source = study.parts[model.source]
+        places = scenario_places(study, model)
         depends = {"test": _file_facts(study, source.test), "against": source.against, "scenario": scenario,
-                   "max_nrmse": model.section.max_nrmse}  # fmt: skip
+                   "place": places[:1], "max_nrmse": model.section.max_nrmse}  # fmt: skip
         needs = (f"train/{model.key}", *({f"sample/{model.section.repeated}"} & sampled))
-        kept = (f"validate/{model.key}.nc",) if scenario_places(study, model) else ()
+        kept = (f"validate/{model.key}.nc",) if places else ()
         steps.append(Step(f"validate/{model.key}", partial(_validate, study, model), depends, needs, kept, effort=1.0))
     bundle: tuple[str, ...] = ()
     if study.exported():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from hmor.study.stages import steps as module
+from hmor.study.stages.pipeline import find_pipeline
 from hmor.study.stages.steps import Pipeline, Step
 from hmor.views.tables import show
 from rt_runtime import ConfigError
@@ -75,6 +77,8 @@ def in_processes(folder: Path, wrong: str = "") -> Pipeline:
         if wrong == "fails" and number == 3:
             raise ConfigError("Number of the last must be right.")
         if wrong == "killed" and number == 3:
+            while not all((folder / "steps" / "fit" / f"{i}.json").is_file() for i in range(3)):
+                time.sleep(0.01)
             os.kill(os.getpid(), signal.SIGKILL)
         (folder / f"{number}.npz").write_text("x")
         return {"number": number, "process": os.getpid(), "threads": os.environ.get("OPENBLAS_NUM_THREADS")}
@@ -103,7 +107,9 @@ def test_steps_of_a_group_are_made_side_by_side(tmp_path: Path, monkeypatch: pyt
 
 def test_a_process_that_is_killed_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    with pytest.raises(ConfigError, match=r"process that made one of .*fit/3.* was killed .* memory.* run the command again"):
+    with pytest.raises(
+        ConfigError, match=r"process that made one of .*fit/3.* was killed .* memory.* run the command again"
+    ):
         in_processes(tmp_path, wrong="killed").run_group("fit")
     assert in_processes(tmp_path, wrong="killed").holds("fit/0")  # what was finished before is kept
     assert not in_processes(tmp_path, wrong="killed").holds("fit/3")
@@ -150,3 +156,12 @@ def test_a_result_is_shown_as_tables_and_nothing_is_cut(capsys: pytest.CaptureFi
     assert {"simulate", "prototypes 30", "figures 9 entries"} <= set(lines)
     assert {"simulate, errors", "static with_memory", "response_8 0.333 0.333"} <= set(lines)
     assert {"simulate, under_control, mean", "J1_ms J2_percent", "full_order 1234", "published 2.5 0.34"} <= set(lines)
+
+
+def test_a_model_that_moves_to_another_place_of_the_hybrid_model_is_judged_again(tmp_path: Path) -> None:
+    def fingerprint(**variants: dict[str, str]) -> str:
+        changes = {"hybrid": {"variants": variants}}
+        return find_pipeline("motorcycle_brakes", tmp_path, changes=changes).fingerprint("validate/rear_pce")
+
+    elsewhere = {"rear_brake": "rear.ffnn", "front_brake": "rear.pce"}
+    assert fingerprint() == fingerprint() != fingerprint(pce=elsewhere, mixed=elsewhere)

@@ -196,3 +196,7 @@ def test_the_space_of_a_dataset_is_kept_and_serves_every_fit(tmp_path: Path) -> 
         fit_pce(bare)
     with pytest.raises(ConfigError, match="space of Dataset must have the parameters p, q, in that order, got a, b"):
         Dataset(X, data.Y, {"p": "", "q": ""}, {"y": ""}, space=space)
+    with pytest.raises(
+        ConfigError, match=r"Input 'a' of Dataset must have the unit of its law in the space, m, got mm"
+    ):
+        Dataset([1.0], [1.0], {"a": "mm"}, {"y": ""}, space=ParameterSpace({"a": Uniform(0.0, 2.0, unit="m")}))
