@@ -88,3 +88,63 @@ def test_recursion_ends() -> None:
         return back(n - 1) if n else 0
 
     assert len(code_hash(back)) == 16
+
+
+HELPERS = """
+from numba import njit
+import deeper_equations
+STIFFNESS = 3.0
+def force(a):
+    return STIFFNESS * deeper_equations.cube(a)
+@njit
+def damping(a):
+    return 0.5 * a
+def rest(a):
+    return turn(a - 1.0) if a > 0.0 else 0.0
+def turn(a):
+    return rest(a)
+class Spring:
+    def pull(self, a):
+        return deeper_equations.square(a)
+def unused(a):
+    return a
+"""
+DEEPER = "def cube(a):\n    return a**3\ndef square(a):\n    return a**2\ndef unused(a):\n    return a\n"
+MODEL = """
+import numpy as np
+import shared_equations as equations
+from shared_equations import Spring, damping, rest
+def model(a):
+    return equations.force(a) + damping(a) + rest(a) + Spring().pull(a) + np.linalg.norm([a])
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changes"),
+    [
+        ("STIFFNESS = 3.0", "STIFFNESS = 4.0", True),
+        ("return STIFFNESS * deeper", "return -STIFFNESS * deeper", True),
+        ("0.5 * a", "0.6 * a", True),
+        ("return rest(a)", "return rest(a) + 1.0", True),
+        ("a**3", "a**5", True),
+        ("a**2", "a**4", True),
+        ("def unused(a):\n    return a", "def unused(a):\n    return 2 * a", False),
+    ],
+)
+def test_helpers_of_other_modules_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, changes: bool
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def hashed(change: Callable[[str], str]) -> str:
+        for name, text in (("shared_equations", HELPERS), ("deeper_equations", DEEPER)):
+            (tmp_path / f"{name}.py").write_text(change(text))
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        return hash_of(tmp_path, MODEL)
+
+    assert old in HELPERS + DEEPER
+    before = hashed(str)
+    assert hashed(str) == before
+    assert (hashed(lambda text: text.replace(old, new)) != before) is changes
