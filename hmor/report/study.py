@@ -319,7 +319,8 @@ def _real_time(page: Page, study: Study, results: Results) -> bool:
     parts = f" with {', '.join(run['parts'].values())}" if run["parts"] else ""
     page.text(
         f"The loop at {run['rate_hz']:g} Hz for {run['ticks'] / run['rate_hz']:.4g} s{parts}. "
-        f"{'Tripped' if run['tripped'] else 'Ended'}: {run['ended']}"
+        + _sentence(run["ended"].rstrip("."))
+        + "."
     )
     if "verdict" in run:
         page.text(f"{run['verdict']} Missed deadlines: {run['missed']} of {run['ticks']} ticks.", note=True)

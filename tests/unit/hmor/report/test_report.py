@@ -12,6 +12,7 @@ from hmor.cli import main
 from hmor.commands.new import new
 from hmor.options import BUILT_IN
 from hmor.report.page import Page
+from hmor.report.study import report
 from hmor.study.file import load_study
 from hmor.study.stages.pipeline import find_pipeline
 from rt_runtime import ConfigError
@@ -94,6 +95,23 @@ def test_a_report_says_what_is_not_made(tmp_path: Path) -> None:
     report = found.run("report")
     assert report["not_made"] == ["simulate/control"]
     assert "Not made yet: simulate/control. <code>hmor simulate pendulum --folder" in Path(report["page"]).read_text()
+
+
+@pytest.mark.parametrize(
+    ("ended", "told"),
+    [
+        (
+            "Tripped at tick 501 (0.501 s): x exceeds its limit.",
+            "0.6 s. Tripped at tick 501 (0.501 s): x exceeds its limit.<",
+        ),
+        ("finished", "0.6 s. Finished.<"),
+    ],
+)
+def test_a_report_says_once_how_a_run_ended(tmp_path: Path, ended: str, told: str) -> None:
+    run = {"paced": False, "parts": {}, "rate_hz": 1000.0, "ticks": 600, "ended": ended, "ranges": {}}
+    run |= {"tripped": ended != "finished", "folder": str(tmp_path)}
+    written = report(load_study("pendulum", tmp_path), {"run": run}, [])
+    assert told in Path(written["page"]).read_text()
 
 
 def test_a_page_escapes_what_it_is_given(tmp_path: Path) -> None:
