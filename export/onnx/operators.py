@@ -22,6 +22,7 @@ from mor.reduced.hysteresis.operators import (
     STOP,
     TRAIL,
 )
+from rt_runtime.checks import Array
 
 Ints = NDArray[np.int64]
 TINY = {"float64": 1e-300, "float32": 1e-37}  # lower clip for a logarithm
@@ -113,14 +114,14 @@ class _Writer:
     def _state(self, places: Ints, name: str) -> str:
         return self._gather(self.state, self.first + np.asarray(places), f"{name}_before")
 
-    def _play(self, p: str, x: str, radius: NDArray[np.float64], name: str) -> str:
+    def _play(self, p: str, x: str, radius: Array, name: str) -> str:
         """min(max(p, x - radius), x + radius)."""
         r = self.graph.hold(f"{name}_radius", radius)
         low = self.graph.node("Sub", [x, r], f"{name}_low")
         high = self.graph.node("Add", [x, r], f"{name}_high")
         return self.graph.node("Min", [self.graph.node("Max", [p, low], f"{name}_above"), high], name)
 
-    def _plays(self, rows: Ints, radii: NDArray[np.float64]) -> None:
+    def _plays(self, rows: Ints, radii: Array) -> None:
         if not len(rows):
             return
         x = self._signal(rows[:, 1], "play")
@@ -155,7 +156,7 @@ class _Writer:
         for i, result in enumerate(shifted):
             self.phi.append((result, np.array([int(row[4]) + i])))
 
-    def _relaxations(self, rows: Ints, poles: NDArray[np.float64]) -> None:
+    def _relaxations(self, rows: Ints, poles: Array) -> None:
         """a h + (1 - a) x."""
         if not len(rows):
             return
@@ -167,7 +168,7 @@ class _Writer:
         self.moved.append((now, rows[:, 3]))
         self.phi.append((now, rows[:, 4]))
 
-    def _trails(self, rows: Ints, numbers: NDArray[np.float64]) -> None:
+    def _trails(self, rows: Ints, numbers: Array) -> None:
         """g + (m - g) exp(-|x - before| / L) with g = (x + before) / 2, or of their sizes."""
         if not len(rows):
             return
@@ -191,7 +192,7 @@ class _Writer:
         self.moved += [(x, rows[:, 3]), (now, rows[:, 3] + 1)]
         self.phi.append((now, rows[:, 4]))
 
-    def _steel(self, rows: Ints, numbers: NDArray[np.float64]) -> None:
+    def _steel(self, rows: Ints, numbers: Array) -> None:
         """All bars side by side; the equations stand in `mor.reduced.hysteresis.steel`."""
         if not len(rows):
             return
@@ -246,7 +247,7 @@ class _Writer:
             self.moved.append((result, rows[:, 3] + i))
         self.phi.append((q, rows[:, 4]))
 
-    def _bouc_wen(self, rows: Ints, numbers: NDArray[np.float64]) -> None:
+    def _bouc_wen(self, rows: Ints, numbers: Array) -> None:
         """One Runge-Kutta step of all cells side by side; w is the change of the signal over their lengths."""
         if not len(rows):
             return

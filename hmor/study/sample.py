@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import BeforeValidator, Field, InstanceOf, ValidationInfo, field_validator, model_validator
 
 from hmor.study.loading import ObjectPath, import_object, load_object
@@ -21,6 +20,7 @@ from mor.hybrid.latent import latent_of, replicate
 from mor.marginals import marginal_from
 from mor.sampling.designs import Design, full_factorial, halton, lhs, random_design, sobol
 from mor.sampling.space import ParameterSpace
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
 
@@ -108,7 +108,7 @@ def _read_space(value: object, info: ValidationInfo) -> ParameterSpace:
 Space = Annotated[InstanceOf[ParameterSpace], BeforeValidator(_read_space)]
 """Laws of parameters by name, or the path of a ParameterSpace."""
 
-TAKE: dict[str, Callable[[npt.NDArray[np.float64]], float]] = {
+TAKE: dict[str, Callable[[Array], float]] = {
     "first": lambda column: float(column[0]),
     "max": lambda column: float(column.max()),
     "min": lambda column: float(column.min()),

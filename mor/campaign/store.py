@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mor.campaign.blocks import BlockFile, Numbers
 from mor.campaign.journal import Journal, read_journal, store_errors, tells_a_sample
@@ -33,6 +32,7 @@ from mor.data.ports import Port
 from mor.data.trajectory import Trajectory
 from mor.sampling.designs import Design
 from mor.sampling.space import ParameterSpace, text_table
+from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 from rt_runtime.files import read_json, reading, write_file
 
@@ -369,7 +369,7 @@ def _write_campaign(path: Path, design: Design, campaign: dict[str, Any]) -> Non
         write_file(path / "campaign.json", json.dumps(campaign, indent=1, allow_nan=True) + "\n")
 
 
-def _hash(space: object, unit: npt.NDArray[np.float64]) -> str:
+def _hash(space: object, unit: Array) -> str:
     text = json.dumps(space, sort_keys=True).encode()
     return hashlib.sha256(text + np.ascontiguousarray(unit, dtype="<f8").tobytes()).hexdigest()
 

@@ -17,6 +17,7 @@ from hmor.console.lamps import Recent, lamps
 from hmor.console.summary import summary
 from hmor.console.words import told
 from rt_runtime import _core, load_run
+from rt_runtime.checks import Array
 from rt_runtime.engine.desk import LEGAL
 from rt_runtime.engine.pacing import STATES
 from rt_runtime.engine.records.run_folder import FRAMES, HEADER, RUN, read_frames
@@ -55,7 +56,7 @@ class Source:
         else:
             self.about = summary(folder)
         self.size = max(1, round(self.about["rate"] / self.about["every"] / BUCKETS_PER_SECOND))
-        self._history: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+        self._history: tuple[Array, Array] | None = None
 
     @property
     def status(self) -> dict[str, int]:
@@ -112,7 +113,7 @@ class Source:
         low, high = np.minimum.reduceat(part, starts), np.maximum.reduceat(part, starts)
         return {"t": moments[starts].tolist(), "low": plain(low.T), "high": plain(high.T)}
 
-    def _on_disk(self, width: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _on_disk(self, width: int) -> tuple[Array, Array]:
         if self._history is not None:
             return self._history
         if (self.folder / HEADER).is_file():  # grows: not kept
@@ -133,7 +134,7 @@ class Source:
         return found
 
 
-def plain(values: NDArray[np.float64]) -> list[list[float | None]]:
+def plain(values: Array) -> list[list[float | None]]:
     """Return nested lists for JSON; what is not finite is null."""
     return [[v if np.isfinite(v) else None for v in row] for row in values.tolist()]
 

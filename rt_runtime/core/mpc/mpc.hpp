@@ -9,7 +9,7 @@
 
 namespace hmor {
 
-/// What a predictive controller weighs and obeys. Bounds per input; rates per control interval; infinity means none.
+/// Weights and constraints of a predictive controller. Bounds per input; rates per control interval; infinity means none.
 struct Horizon {
   int prediction = 0;                      // P
   int control = 0;                         // Mc <= P moves
