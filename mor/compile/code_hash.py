@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -57,6 +57,7 @@ def _parts(thing: Any, seen: dict[int, Any]) -> Iterator[bytes]:
             yield from _parts(thing.func, seen)
             yield from _parts((*thing.args, *(x for pair in sorted(thing.keywords.items()) for x in pair)), seen)
         elif _is_frozen(thing):
+            yield from _parts(type(thing), seen)
             yield from _parts(tuple(getattr(thing, field.name) for field in fields(thing)), seen)
         elif callable(thing):
             yield from _class_parts(type(thing), seen)
@@ -120,7 +121,7 @@ def _is_covered(module: str | None, user: str) -> bool:
 
 
 def _is_frozen(thing: Any) -> bool:
-    return is_dataclass(thing) and bool(thing.__dataclass_params__.frozen)  # type: ignore[attr-defined]
+    return bool(getattr(getattr(thing, "__dataclass_params__", None), "frozen", False))
 
 
 def _names(code: CodeType) -> set[str]:

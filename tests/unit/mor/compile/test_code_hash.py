@@ -91,8 +91,15 @@ def test_recursion_ends() -> None:
 
 
 HELPERS = """
+from dataclasses import dataclass
 from numba import njit
 import deeper_equations
+@dataclass(frozen=True)
+class Mass:
+    kg: float
+    def weight(self):
+        return 9.81 * self.kg
+MASS = Mass(kg=2.0)
 STIFFNESS = 3.0
 def force(a):
     return STIFFNESS * deeper_equations.cube(a)
@@ -113,9 +120,9 @@ DEEPER = "def cube(a):\n    return a**3\ndef square(a):\n    return a**2\ndef un
 MODEL = """
 import numpy as np
 import shared_equations as equations
-from shared_equations import Spring, damping, rest
+from shared_equations import MASS, Spring, damping, rest
 def model(a):
-    return equations.force(a) + damping(a) + rest(a) + Spring().pull(a) + np.linalg.norm([a])
+    return equations.force(a) + damping(a) + rest(a) + MASS.weight() + Spring().pull(a) + np.linalg.norm([a])
 """
 
 
@@ -125,6 +132,8 @@ def model(a):
         ("STIFFNESS = 3.0", "STIFFNESS = 4.0", True),
         ("return STIFFNESS * deeper", "return -STIFFNESS * deeper", True),
         ("0.5 * a", "0.6 * a", True),
+        ("kg=2.0", "kg=2.5", True),
+        ("9.81 *", "9.80 *", True),
         ("return rest(a)", "return rest(a) + 1.0", True),
         ("a**3", "a**5", True),
         ("a**2", "a**4", True),
