@@ -94,6 +94,7 @@ def register(app: typer.Typer) -> None:
 
         wanted = goal(adaptive, until, batch, most)
         how = {name: value for name, value in (("executor", executor), ("workers", workers)) if value is not None}
+        _refuse_idle_workers(study, quick, how)
         hidden = ("kind", "design", "parameters", "model", "open", "trajectories", "damaged_lines")
         result = make(
             "sample", study, folder, force=force, quick=quick, as_json=as_json, leave_out=hidden, parts=how,
@@ -250,3 +251,19 @@ def parity_rows(results: list[dict[str, Any]]) -> list[tuple[str, ...]]:
         values = ["-" if v is None else f"{v:.2g}" for v in (r["rows"], r["run"])]
         rows.append((r["model"], r["engine"], *values, f"{r['tolerance']:g}", state, r["note"]))
     return rows
+
+
+def _refuse_idle_workers(study: str, quick: bool, how: dict[str, Any]) -> None:
+    """Refuse --workers where no part is sampled by processes of this machine."""
+    from hmor.study.file import load_study
+    from rt_runtime.errors import ConfigError
+
+    if "workers" not in how:
+        return
+    parts = load_study(study, quick=quick, parts=how).parts
+    if parts and all(part.executor != "processes" for part in parts.values()):
+        used = ", ".join(sorted({part.executor for part in parts.values()}))
+        raise ConfigError(
+            f"--workers of hmor sample is the number of processes of executor 'processes', got executor '{used}', "
+            "where it would do nothing; leave it out."
+        )

@@ -49,6 +49,7 @@ def register(app: typer.Typer) -> None:
             hmor run spring_test
             hmor run motorcycle_brakes --unpaced
         """
+        from hmor.study.file import load_study
         from hmor.study.stages.pipeline import run_step
         from rt_runtime.errors import RecordWarning
 
@@ -60,7 +61,9 @@ def register(app: typer.Typer) -> None:
 
             need_console()
             changes["run"]["console"] = {"open": True}
-        result = run_step("run", study, folder, force=True, quick=quick, changes=changes if changes["run"] else None)
+        if not changes["run"] or load_study(study, quick=quick).run is None:  # nothing to change
+            changes = {}
+        result = run_step("run", study, folder, force=True, quick=quick, changes=changes or None)
         if as_json:
             print(json.dumps(result, indent=2))
         else:

@@ -148,3 +148,12 @@ def test_info_shows_a_run_that_was_cut_off(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "frames.json").write_text(json.dumps(header))
     code, out, _ = hmor("info", str(tmp_path), monkeypatch=monkeypatch)
     assert code == 0 and "ended     The run was not finished" in out and "x       m     nan  nan" in out
+
+
+def test_every_step_of_a_study_can_be_forced() -> None:
+    """A test is run each time it is asked for, a check keeps nothing: these two have no --force."""
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    options = {name: {each.name for each in command.params} for name, command in commands.items()}
+    steps = {name for name, found in options.items() if "study" in found}
+    assert {"sample", "sensitivity", "train", "validate", "export", "simulate", "report"} <= steps
+    assert {name for name in steps if "force" not in options[name]} == {"check", "run"}

@@ -119,3 +119,7 @@ def test_options_that_would_do_nothing_are_refused(tmp_path: Path) -> None:
     assert "No such option" in hmor("run", "motorcycle_brakes", "--force", cwd=tmp_path).stderr
     done = hmor("sample", "motorcycle_brakes", "--executor", "nonsense", cwd=tmp_path)
     assert done.returncode == 2 and "Key 'parts.rear.executor'" in done.stderr
+    done = hmor("sample", "motorcycle_brakes", "--executor", "serial", "--workers", "3", cwd=tmp_path)
+    assert done.returncode == 2 and "--workers of hmor sample" in done.stderr and "would do nothing" in done.stderr
+    done = hmor("run", "pendulum", "--paced", "--duration", "1", cwd=tmp_path)
+    assert done.returncode == 2 and "Study pendulum has nothing to run: it has simulate, report." in done.stderr

@@ -1,4 +1,4 @@
-"""Judging: numbers by hand, models with known errors, and the sentences."""
+"""Errors and validation: numbers by hand, models with known errors, and the sentences."""
 
 from __future__ import annotations
 
