@@ -14,6 +14,8 @@ from export.c.compiler import find_compiler
 from export.engines import CEngine, OnnxEngine
 from export.fmu.host import FmuHost
 from mor.reduced.base import ReducedModel
+from mor.reduced.hysteresis.operators import Peaks, Stop
+from mor.reduced.hysteresis.steel import MenegottoPinto
 from mor.reduced.memory import MemoryModel
 from rt_runtime.bundle.read import Bundle, difference
 from rt_runtime.bundle.rom import Rom
@@ -122,15 +124,23 @@ def steady_gru() -> MemoryModel:
     return MemoryModel.around(step, (X, V), dt=1e-2, output_lags=1, bounds=bounds, responses=1)
 
 
+PIER = (MenegottoPinto("x", length=0.15, threshold=5e-4), Peaks("x"), Stop("x", radii=(0.01, 0.1, 0.8)))
+FREE: dict[str, Callable[[], MemoryModel]] = {
+    "gru": steady_gru,
+    "operators": lambda: hysteresis("tangent", lags=2),
+    "bars": lambda: hysteresis(operators=PIER),  # what a reduced pier remembers, nothing that fades
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["gru", "operators"])
+@pytest.mark.parametrize("kind", FREE)
 def test_cells_and_operators_run_freely_for_450_000_steps(kind: str, tmp_path: Path) -> None:
-    """A gated recurrent unit; all operators with a linear recurrent cell and outputs that come back.
+    """A gated recurrent unit; all operators with a linear recurrent cell and outputs that come back; bars of a pier.
 
     onnxruntime takes some 50 us a step for these: of the operators it runs the first 60 000.
     """
-    model = steady_gru() if kind == "gru" else hysteresis("tangent", lags=2)
-    bundle = write(model, tmp_path / "b", targets=("onnx", "c", "fmu"))
+    model = FREE[kind]()
+    bundle = write(model, tmp_path / "b", targets=("onnx", "c", "fmu", "fmu3"))
     rng, n = np.random.default_rng(3), 450_000
     knots = rng.uniform(*model.domain, (n // 90, len(model.inputs)))
     knots[100:200] = knots[100]  # a hold in between
@@ -139,6 +149,7 @@ def test_cells_and_operators_run_freely_for_450_000_steps(kind: str, tmp_path: P
     assert np.ptp(y) > 0.1
     assert difference(c_engine(bundle).run(u), y) < 1e-12
     assert difference(fmu_run(bundle, "fmu/model.fmu", u), y) < 1e-12
+    assert difference(fmu_run(bundle, "fmu/model_fmi3.fmu", u), y) < 1e-12
     assert difference(Rom(bundle.model).rollout(u), y) < 1e-9
     short = n if kind == "gru" else 60_000
     assert difference(OnnxEngine(bundle.model.onnx, model.initial).run(u[:short]), y[:short]) < 1e-9
