@@ -59,7 +59,7 @@ def register(app: typer.Typer) -> None:
         heads = ("study", "what it is", "steps", "uncertain parameters", "settings (--set)")
         table = Table(title="built-in studies", title_justify="left")
         for head in heads:
-            table.add_column(head, no_wrap=head == "study")
+            table.add_column(head, no_wrap=head == "study", overflow="fold")  # no name is cut short
         for name, row in rows.items():
             table.add_row(
                 name, *(value if isinstance(value, str) else ", ".join(value) or "-" for value in row.values())

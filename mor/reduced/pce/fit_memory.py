@@ -89,6 +89,13 @@ def _without_terms(
     enough = int(np.searchsorted(np.cumsum([len(run) for run in runs]), _PRUNED, side="right"))
     some = runs[: max(enough, 1)]
     n_y = len(memory.outputs)
+    still = ~np.any([np.any(run.Y[:, :n_y] != 0.0, axis=0) for run in some], axis=0)
+    if still.any():
+        name = memory.outputs[int(np.argmax(still))].name
+        raise ConfigError(
+            f"Output '{name}' must move in the validation runs of fit_pce_memory that judge prune (the first "
+            f"{len(some)} of {len(runs)}), got zeros; add runs in which it moves, or leave prune at 0."
+        )
     before = free_run_errors(assemble(memory, step, limits), some)[:n_y]
 
     def growth(candidate: Pce) -> float:

@@ -137,6 +137,13 @@ def test_pruning_leaves_out_terms_that_the_free_runs_do_not_miss() -> None:
     assert free_run_error(fewer, unseen) <= 1.05 * free_run_error(whole, unseen)
 
 
+def test_pruning_needs_validation_runs_in_which_every_output_moves() -> None:
+    data = runs(range(10, 11))
+    still = Dataset(0.0 * data.X, 0.0 * data.Y, U, Y, run=data.run)
+    with pytest.raises(ConfigError, match=r"Output 'tau' must move in the validation runs .* prune .*; add runs"):
+        fit_pce_memory(runs(range(3)), LAGGED, valid=still, rows=300, iterations=0, prune=0.01, **RANGES)
+
+
 def test_backward_elimination_fits_the_terms_that_are_left_again() -> None:
     data = runs(range(3), noise=0.02)
     limits = memory_limits(LAGGED, data, *RANGES.values())
