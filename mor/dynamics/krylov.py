@@ -43,10 +43,14 @@ def krylov_basis(structure: SparseStructure, frequencies: Sequence[float]) -> Ar
     sides = np.hstack([s.F, (s.X + s.V + s.A).toarray().T]).astype(complex)
     spaces = []
     for w in 2 * np.pi * np.asarray(frequencies):
-        answer = splu((s.K + 1j * w * s.C - w**2 * s.M).tocsc()).solve(sides)
+        try:
+            answer = splu((s.K + 1j * w * s.C - w**2 * s.M).tocsc()).solve(sides)
+        except RuntimeError:  # exactly singular
+            answer = np.full_like(sides, np.nan)
         if not np.isfinite(answer).all():
             raise ConfigError(
-                f"frequencies of Krylov must not be resonances of an undamped structure, got {w / (2 * np.pi):g} Hz."
+                "frequencies of Krylov must not be resonances of an undamped structure, nor 0 where nothing holds it, "
+                f"got {w / (2 * np.pi):g} Hz."
             )
         spaces += [answer.real, answer.imag] if w > 0 else [answer.real]
     columns = np.hstack(spaces)

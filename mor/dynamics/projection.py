@@ -7,7 +7,8 @@ CraigBampton   constraint modes of boundary degrees of freedom and modes with th
 FreeInterface  the lowest modes, the interface free, and K^-1 e of each interface freedom (residual attachment)
 Balanced       modes as above, then the states that inputs reach and outputs see most (balanced truncation)
 
-`mor.dynamics.pymor_reduction` has more of them for those who have pyMOR: Krylov, Irka, PymorBalanced.
+More of them: `mor.dynamics.krylov` (Krylov), and for those who have pyMOR `mor.dynamics.pymor_reduction` (Irka,
+PymorBalanced).
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def reduce_structure(structure: SparseStructure, reduction: Reduction) -> tuple[
     Parameters
     ----------
     structure : matrices, loads and output rows.
-    reduction : Modes, CraigBampton, FreeInterface, Balanced, or one of `mor.dynamics.pymor_reduction`.
+    reduction : Modes, CraigBampton, FreeInterface, Balanced, Krylov, or one of `mor.dynamics.pymor_reduction`.
 
     Returns
     -------

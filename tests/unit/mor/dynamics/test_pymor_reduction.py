@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from mor.dynamics import pymor_reduction
 from mor.dynamics.krylov import Krylov
-from mor.dynamics.projection import Balanced, Balancing, Modes, comparable, modal_basis, state_space
+from mor.dynamics.projection import Balanced, Balancing, Modes, SparseStructure, comparable, modal_basis, state_space
 from mor.dynamics.pymor_reduction import Irka, PymorBalanced
 from mor.dynamics.reduced_structure import full_response, small_response
 from mor.dynamics.transfer import StateSpaceMatrices
@@ -67,6 +68,14 @@ def test_krylov_reads_accelerations() -> None:
 def test_frequencies_of_krylov_are_checked(frequencies: list[float], sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         Krylov(frequencies)
+
+
+def test_krylov_at_a_singular_frequency_is_said() -> None:
+    """Nothing holds a free mass: it has no static answer."""
+    free = SparseStructure(*(csr_matrix([[v]]) for v in (1.0, 0.0, 0.0)), np.ones((1, 1)),
+                           *(csr_matrix([[v]]) for v in (1.0, 0.0, 0.0)))  # fmt: skip
+    with pytest.raises(ConfigError, match=r"frequencies of Krylov must not be resonances .*, got 0 Hz"):
+        Krylov([0.0]).reduce(free)
 
 
 def test_balanced_truncation_is_that_of_our_own(deck: FiniteElementSubstructure) -> None:
