@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ from mor.campaign.blocks import BlockFile, Numbers
 from mor.campaign.journal import Journal, read_journal, store_errors, tells_a_sample
 from mor.campaign.lock import locked
 from mor.campaign.model import Evaluable, Failure, Outcome, outputs_of, plain_identity
-from mor.campaign.workers.chunk import Batch, Block
+from mor.campaign.workers.chunk import FEW, Batch, Block
 from mor.data.dataset import Dataset
 from mor.data.netcdf import read_netcdf, write_netcdf
 from mor.data.ports import Port
@@ -151,12 +152,20 @@ class Store:
                 else:
                     record["outputs"] = outcome.numbers
                 if outcome.trajectory is not None:
-                    outcome.trajectory.save(self._run_file(index))
                     record["run"] = True
                 records.append(record)
+            self._save_runs([(i, outcome.trajectory) for i, outcome in batch.rest if outcome.trajectory is not None])
             if records:
                 self._journal.append(records)
         self._take(records)
+
+    def _save_runs(self, runs: list[tuple[int, Trajectory]]) -> None:
+        """Write trajectories side by side: a disk flushes sixteen files in the time of one."""
+        if not runs:
+            return
+        with ThreadPoolExecutor(min(len(runs), FEW)) as pool:
+            for saved in [pool.submit(run.save, self._run_file(i)) for i, run in runs]:
+                saved.result()
 
     def _take(self, records: list[dict[str, Any]]) -> None:
         """Take what the journal tells: usual samples into arrays, 8 bytes a number, so that memory stays flat."""

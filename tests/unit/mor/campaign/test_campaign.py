@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from pathlib import Path
@@ -142,6 +143,34 @@ def test_a_model_of_trajectories_alone(tmp_path: Path) -> None:
     data = run_design(lambda k, c: oscillator(k, c)["run"], lhs(SPACE, 3, seed=0), store=tmp_path / "s", workers=1)
     assert data.X.shape == (3, 2) and data.Y.shape == (3, 0)
     assert [index for index, _ in Store(tmp_path / "s").trajectories()] == [0, 1, 2]
+
+
+def test_a_trajectory_that_cannot_be_written_counts_for_none_of_its_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Trajectories are written side by side; the journal tells of them when all are on disk, whichever fails."""
+    design = full_factorial(ParameterSpace({"a": Uniform(0.0, 1.0)}), 40)
+    save = Trajectory.save
+
+    def full_disk(self: Trajectory, path: str | Path) -> None:
+        if Path(path).name == "000020.nc":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        save(self, path)
+
+    def ramp(a: float) -> Trajectory:
+        return Trajectory([0.0, 1.0], [0.0, a], {"x": "m"})
+
+    monkeypatch.setattr(Trajectory, "save", full_disk)
+    with pytest.raises(ConfigError, match=r"cannot be written: No space left on device. Finished samples are safe"):
+        run_design(ramp, design, store=tmp_path / "s", executor="serial")
+    kept = Store(tmp_path / "s")
+    assert kept.finished == list(range(kept.open[0])) and 0 < kept.open[0] <= 20 and not kept.failed
+    assert all(run["x"][1] == design.parameters(i)["a"] for i, run in kept.trajectories())
+    monkeypatch.undo()
+    run_design(ramp, design, store=tmp_path / "s", executor="serial")
+    runs = list(Store(tmp_path / "s").trajectories())
+    assert [i for i, _ in runs] == list(range(40))
+    assert all(run["x"][1] == design.parameters(i)["a"] for i, run in runs)
 
 
 def test_failing_samples_are_recorded_and_retried_alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
