@@ -126,10 +126,13 @@ def _value(value: Any, seen: dict[int, int], attributes: set[str]) -> Iterator[b
     elif isinstance(value, np.ndarray | np.generic):
         if value.dtype.hasobject:
             raise _UnknownError
-        yield f"{value.dtype.str} {np.shape(value)} {np.asarray(value).flags.c_contiguous}".encode()
+        layout = (type(value).__name__, np.shape(value), np.asarray(value).flags.c_contiguous)
+        yield f"{value.dtype!r} {value.dtype.isalignedstruct} {layout}".encode()
         yield np.ascontiguousarray(value).tobytes()
     elif isinstance(value, tuple):
-        yield f"tuple {len(value)}".encode()
+        if type(value) is not tuple and not hasattr(value, "_fields"):
+            raise _UnknownError
+        yield f"tuple {len(value)} {getattr(value, '_fields', ())!r}".encode()
         for item in value:
             yield from _value(item, seen, attributes)
     elif isinstance(value, Dispatcher | FunctionType) and _name_of(value) is None:
@@ -145,10 +148,16 @@ def _value(value: Any, seen: dict[int, int], attributes: set[str]) -> Iterator[b
 
 
 def _dispatcher(value: Any, seen: dict[int, int], attributes: set[str]) -> Iterator[bytes]:
+    from numba.core.compiler import Compiler
+
     options = value.targetoptions
-    if any(not isinstance(option, _PLAIN) for option in options.values()):
+    own_compiler = value._compiler.pipeline_class is not Compiler
+    if own_compiler or any(not isinstance(option, _PLAIN) for option in options.values()):
         raise _UnknownError
     yield repr(sorted(options.items())).encode()
+    yield repr(sorted((name, str(kind)) for name, kind in value.locals.items())).encode()
+    if not value._can_compile:  # declared signatures alone, to which numbers are converted
+        yield repr([str(signature) for signature in value.nopython_signatures]).encode()
     yield from _function(value.py_func, seen, attributes)
 
 

@@ -1,8 +1,8 @@
 """Machine code of compiled functions, kept between runs: what was compiled, proven and tried out once is loaded.
 
 Entries are in the folder `compiled` of HMOR_CACHE, by default hybrid-mor in XDG_CACHE_HOME (~/.cache); with an empty
-HMOR_CACHE nothing is kept. An entry is a line of JSON and an object file with one visible symbol, named by the
-fingerprint of its function; a damaged one is compiled anew. The folder belongs to the user alone.
+HMOR_CACHE nothing is kept. An entry is a checksum, a line of JSON and an object file with one visible symbol, named
+by the fingerprint of its function; a damaged one is compiled anew. The folder belongs to the user alone.
 """
 
 from __future__ import annotations
@@ -96,10 +96,10 @@ def keep(key: str | None, pointers: Sequence[Any], arrays: Sequence[int], facts:
         "arrays": list(arrays),
         "needs": sorted({name for _, needs in made for name in needs}),
         "sizes": [len(one) for one in objects],
-        "sha256": hashlib.sha256(b"".join(objects)).hexdigest(),
     }
+    content = json.dumps(head).encode() + b"\n" + b"".join(objects)
     try:
-        write_file(folder / f"{key}.o", json.dumps(head).encode() + b"\n" + b"".join(objects))
+        write_file(folder / f"{key}.o", hashlib.sha256(content).digest() + content)
         _prune(folder)
     except OSError:
         return None
@@ -136,7 +136,10 @@ def _folder() -> Path | None:
     if given == "":
         return None
     home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    place = Path(given).expanduser() if given else Path(home).expanduser() / "hybrid-mor"
+    try:
+        place = Path(given).expanduser() if given else Path(home).expanduser() / "hybrid-mor"
+    except RuntimeError:  # a user without a home
+        return None
     return _ours(place / "compiled")
 
 
@@ -159,15 +162,18 @@ def _prune(folder: Path) -> None:
 
 def _read(path: Path, key: str) -> Entry | None:
     try:
-        line, _, data = path.read_bytes().partition(b"\n")
-        head = json.loads(line)
-        if hashlib.sha256(data).hexdigest() != head["sha256"] or sum(head["sizes"]) != len(data):
-            return None
-        if not all(_is_here(name) for name in head["needs"]):
-            return None
-        os.utime(path)
-    except (OSError, ValueError, KeyError, TypeError):
+        found = path.read_bytes()
+    except OSError:
         return None
+    digest, content = found[:32], found[32:]
+    if hashlib.sha256(content).digest() != digest:
+        return None
+    line, _, data = content.partition(b"\n")
+    head = json.loads(line)
+    if not all(_is_here(name) for name in head["needs"]):
+        return None
+    with suppress(OSError):  # where nothing can be written, nothing is pruned either
+        os.utime(path)
     machines, at = [], 0
     for i, (size, arrays) in enumerate(zip(head["sizes"], head["arrays"], strict=True)):
         machines.append(Machine(_address(data[at : at + size], f"hmor_{key}_{i}"), arrays))

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from numba import njit
+from numba import float32, float64, njit
 
-from mor import OdeSystem, ode
+from mor import OdeSubstructure, OdeSystem, ode
 from mor.compile import kept
 from mor.compile.fingerprint import fingerprint
 
@@ -79,7 +80,7 @@ def test_a_function_is_compiled_once_and_gives_the_same_bits(monkeypatch: pytest
         one, other = (system.evaluate(0.0, [x], [u], {"k": abs(k)}) for system in (first, second))
         np.testing.assert_array_equal(one, other)
     runs = [_run(system) for system in (first, second)]
-    np.testing.assert_array_equal(*runs)
+    np.testing.assert_array_equal(runs[0], runs[1])
     monkeypatch.setenv("HMOR_CACHE", "")
     np.testing.assert_array_equal(runs[0], _run(decay(0.3)))  # as numba itself made it
 
@@ -124,6 +125,62 @@ def test_what_the_code_depends_on_changes_the_fingerprint(monkeypatch: pytest.Mo
     assert fingerprint(of(options), NAMES, "rhs") != before[1]
 
 
+class Beam(NamedTuple):
+    k: float
+    c: float
+
+
+class Turned(NamedTuple):
+    c: float
+    k: float
+
+
+def _field(of: Any) -> Callable[..., None]:
+    def reading(t, x, u, p, dx, y):  # type: ignore[no-untyped-def]
+        dx[0] = of.k * x[0]
+
+    return reading
+
+
+def _calling(helper: Any) -> Callable[..., None]:
+    def calling(t, x, u, p, dx, y):  # type: ignore[no-untyped-def]
+        dx[0] = helper(x[0])
+
+    return calling
+
+
+def _tenth(a: float) -> float:
+    b = 0.1 * a
+    return b
+
+
+def test_fields_and_declared_types_change_the_fingerprint() -> None:
+    """The same bytes under other names, and the same text with other types, are other machine code."""
+    records = [np.zeros(1, [(a, float), (b, float)])[0] for a, b in ("kc", "ck")]
+    typed = [njit(f"{kind}({kind})")(_tenth) for kind in ("float64", "float32")]
+    local = [njit(locals={"b": kind})(_tenth) for kind in (float64, float32)]
+    made = [_field(of) for of in (Beam(1.0, 2.0), Turned(1.0, 2.0), *records)]
+    made += [_calling(helper) for helper in (njit(_tenth), *typed, *local)]
+    keys = [fingerprint(f, NAMES, "rhs") for f in made]
+    assert None not in keys and len(set(keys)) == len(keys)
+
+
+def test_a_named_tuple_whose_fields_trade_places_gives_its_own_numbers() -> None:
+    def slope(of: Any) -> float:
+        ports = {"states": {"x": "m"}, "outputs": {"y": "m"}}
+
+        @ode(**ports)  # type: ignore[arg-type]
+        def system(t, x, u, p, dx, y):  # type: ignore[no-untyped-def]
+            dx.x = of.k * x.x
+            y.y = x.x
+
+        return float(OdeSubstructure(system).jacobian([1.0], [])[0, 0])
+
+    assert slope(Beam(3.0, 5.0)) == pytest.approx(3.0)
+    forget()
+    assert slope(Turned(3.0, 5.0)) == pytest.approx(5.0)
+
+
 def test_names_count_where_the_code_reads_them() -> None:
     def by_index(t, x, u, p, dx, y):  # type: ignore[no-untyped-def]
         dx[0] = x[0]
@@ -148,12 +205,14 @@ def test_an_object_or_a_foreign_module_has_no_fingerprint() -> None:
     assert fingerprint(foreign, NAMES, "rhs") is None
 
 
-@pytest.mark.parametrize("damage", [b"", b"{}\n", b"nonsense", None])
+@pytest.mark.parametrize("damage", [b"", b"{}\n", b"nonsense", b"[5, 4]", b"[5]", None])
 def test_a_damaged_entry_is_compiled_anew(folder: Path, damage: bytes | None, monkeypatch: pytest.MonkeyPatch) -> None:
     before = _run(decay(0.3))
     (entry,) = folder.glob("*.o")
     whole = bytearray(entry.read_bytes())
     whole[-5] ^= 1
+    if damage == b"[5]":  # numbers of arrays that do not fit the functions
+        damage = entry.read_bytes().replace(b"[5, 4]", damage)
     entry.write_bytes(bytes(whole) if damage is None else damage)
     forget()
     seen = compiles(monkeypatch)
@@ -164,8 +223,8 @@ def test_a_damaged_entry_is_compiled_anew(folder: Path, damage: bytes | None, mo
 def test_a_missing_function_is_noticed_before_it_is_linked(folder: Path) -> None:
     decay(0.3)
     (entry,) = folder.glob("*.o")
-    head, _, data = entry.read_bytes().partition(b"\n")
-    entry.write_bytes(head.replace(b'"needs": [', b'"needs": ["no_such_function", ') + b"\n" + data)
+    content = entry.read_bytes()[32:].replace(b'"needs": [', b'"needs": ["no_such_function", ', 1)
+    entry.write_bytes(hashlib.sha256(content).digest() + content)
     forget()
     assert kept.load(entry.stem) is None
 
@@ -176,6 +235,28 @@ def test_a_folder_that_others_may_write_is_not_used(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("HMOR_CACHE", str(tmp_path / "open"))
     decay(0.3)
     assert not list((tmp_path / "open").rglob("*.o"))
+
+
+def test_without_a_home_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless(self: Path) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("HMOR_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "expanduser", homeless)
+    assert _run(decay(0.3)).size
+
+
+def test_an_entry_that_cannot_be_touched_is_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    decay(0.3)
+    (entry,) = folder.glob("*.o")
+
+    def read_only(path: Path) -> None:
+        raise OSError(30, "Read-only file system")
+
+    forget()
+    monkeypatch.setattr(os, "utime", read_only)
+    assert kept.load(entry.stem) is not None
 
 
 def test_the_trial_is_repeated_for_other_numbers(folder: Path) -> None:
