@@ -312,4 +312,13 @@ def _add_behind(loop: Loop, section: RunSection, folder: Path) -> None:
         raise ConfigError.from_problems("Start of the test", [*early, *unknown])
     if section.behind is not None:
         import_object(section.behind, folder)(loop, dict(section.settings))
+        made = loop.followers(guarded, behind="monitor")
+        past = [
+            f"Signal '{signal}' of actuator '{name}' must be made of a command of the monitor, but no block behind it "
+            f"makes it of {', '.join(sorted(guarded))}: nothing would stop it."
+            for name, signal in sent
+            if loop.is_written(signal) and signal not in made
+        ]
+        if past:
+            raise ConfigError.from_problems("Start of the test", past)
         loop.step_always(behind="monitor")  # an armed test, too, has controllers that hold the specimen

@@ -82,3 +82,16 @@ def in_every_tick(calls: Sequence[Call], names: Collection[str], behind: str = "
             wanted |= {item for item in call.inputs if isinstance(item, str)}
             result[i] = replace(call, timed=False)
     return result
+
+
+def followers(calls: Sequence[Call], names: Collection[str], behind: str) -> set[str]:
+    """Return the signals that blocks behind the one named `behind` make of these ones, in this tick or a later one."""
+    order = [call.name for call in calls]
+    later = calls[order.index(behind) + 1 :]
+    found, before = set(names), 0
+    while len(found) > before:
+        before = len(found)
+        for call in later:
+            if found & {item if isinstance(item, str) else item.name for item in call.inputs}:
+                found |= set(call.outputs)
+    return found

@@ -14,7 +14,7 @@ import numpy as np
 
 from rt_runtime import _core
 from rt_runtime.checks import positive, whole
-from rt_runtime.engine.calls import UNTIMED, Call, in_every_tick, wiring_problems
+from rt_runtime.engine.calls import UNTIMED, Call, followers, in_every_tick, wiring_problems
 from rt_runtime.engine.desk import Desk
 from rt_runtime.engine.pacing import Pacing, Status, run_paced
 from rt_runtime.engine.records.ended import blame, why_it_ended, with_losses
@@ -298,15 +298,12 @@ class Loop:
 
     def sensors(self) -> dict[str, tuple[_core.Actuator, tuple[str, ...]]]:
         """Return the actuator and the outputs of every sensor by its name."""
-        return {
-            call.name: (call.block.actuator, call.outputs) for call in self._calls if isinstance(call.block, Sensor)
-        }
+        return {c.name: (c.block.actuator, c.outputs) for c in self._calls if isinstance(c.block, Sensor)}
 
     def reduced_models(self) -> dict[str, tuple[_core.Rom, tuple[str, ...]]]:
         """Return every reduced model in the core and its input signals by the name of its block."""
         models = [(call, call.block) for call in self._calls if isinstance(call.block, _core.Rom)]
-        names = [tuple(s if isinstance(s, str) else s.name for s in call.inputs) for call, _ in models]
-        return {call.name: (rom, signals) for (call, rom), signals in zip(models, names, strict=True)}
+        return {c.name: (rom, tuple(s if isinstance(s, str) else s.name for s in c.inputs)) for c, rom in models}
 
     def written_by(self, kind: type[_core.Block]) -> dict[str, tuple[str, ...]]:
         """Return the output signals of every block of a kind by its name."""
@@ -319,6 +316,10 @@ class Loop:
     def step_always(self, names: Collection[str] = (), *, behind: str = "") -> None:
         """Step the writers of these `names`, what they read in a tick, and all blocks `behind` one in every tick."""
         self._calls = in_every_tick(self._calls, names, behind)
+
+    def followers(self, names: Collection[str], *, behind: str) -> set[str]:
+        """Return the signals that the blocks behind one make of these `names`."""
+        return followers(self._calls, names, behind)
 
     def is_constant(self, name: str) -> bool:
         """Tell whether a signal was declared as a constant."""

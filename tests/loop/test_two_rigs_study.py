@@ -62,6 +62,13 @@ def early(loop, bundles, settings):
 def late(loop, settings):
     loop.signal("e", unit="m")
     loop.add("late", Gain(1.0), inputs=["c1"], outputs=["e"])
+
+def past(loop, settings):
+    loop.signal("e", unit="m")
+    loop.add("past", Gain(1.0), inputs=["wanted_1"], outputs=["e"])
+
+def fixed(loop, settings):
+    loop.constant("e", 0.01, unit="m")
 """
 
 
@@ -129,6 +136,12 @@ def test_nothing_is_sent_that_comes_from_before_the_monitor(tmp_path: Path) -> N
     right = ('loop = "springs:wanted"', 'loop = "springs:wanted"\nbehind = "springs:late"')
     prepared = prepare_study(study(tmp_path, sent=sent, behind=right))
     assert np.array_equal((record := prepared.loop.run(0.3))["e"], record["c1"])
+    for name in ("past", "fixed"):  # no trip would reach the actuator
+        around = ('loop = "springs:wanted"', f'loop = "springs:wanted"\nbehind = "springs:{name}"')
+        with pytest.raises(
+            ConfigError, match="Signal 'e' of actuator 'north' must be made of a command of the monitor"
+        ):
+            prepare_study(study(tmp_path, sent=sent, behind=around))
     unknown = (', measured = "x1"', "")
     with pytest.raises(ConfigError, match="Command 'c1' must name the signal that says where its actuator stands"):
         prepare_study(study(tmp_path, sent=sent, behind=right, unknown=unknown))
