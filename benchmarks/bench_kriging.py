@@ -244,6 +244,60 @@ def step_us() -> float:
     return 1e6 * best / len(X)
 
 
+def accuracy(problem: ReferenceFunction, n: int, *, seeds: range, quick: bool) -> dict[str, object]:
+    """Errors and fit times of one function and number of rows, and the errors of the peers."""
+    results: dict[str, object] = {}
+    new = problem.space.sample(10_000 if quick else 100_000, seed=77)
+    truth = problem(new)
+    for criterion in ("maximin", None) if problem.name == "branin" else (None,):
+        name = f"{problem.name}_{n}" + ("" if problem.name != "branin" else f".{criterion or 'plain'}")
+        fits: dict[str, Callable[[Dataset], Predictor]] = {
+            "fit_kriging": lambda d, p=problem: fit_kriging(d, p.space).predict,
+        }
+        if problem.name == "branin" or not quick:
+            fits["fit_pck"] = lambda d, p=problem: fit_pck(d, p.space).predict
+        for label, fit in fits.items():
+            errors, seconds = [], []
+            for seed in seeds:
+                d = data_of(problem, n, seed, criterion)
+                start = time.process_time()
+                predict = fit(d)
+                seconds.append(time.process_time() - start)
+                errors.append(np.mean((predict(new)[:, 0] - truth) ** 2) / truth.var())
+            results[f"{name}.{label}.error"] = float(np.median(errors))
+            results[f"{name}.{label}.fit_cpu_s"] = float(np.median(seconds))
+        for peer, make in {} if quick else peers().items():
+            medians = []
+            for kernel in ("gaussian", "matern52"):
+                errors = []
+                for seed in seeds[:3]:
+                    d = data_of(problem, n, seed, criterion)
+                    maps = standard_maps(problem.space.marginals)
+                    predict = make(kernel)(standardise(d.X, *maps), d.Y[:, 0])
+                    part = slice(0, 10_000)
+                    guess = predict(standardise(new[part], *maps))
+                    errors.append(np.mean((guess - truth[part]) ** 2) / truth.var())
+                medians.append(float(np.median(errors)))
+            results[f"{name}.{peer}.error"] = min(medians)
+        results[f"{name}.goal.error"] = GOALS[problem.name, n]
+        if (problem.name, n) in PCK_GOALS:
+            results[f"{name}.goal_pck.error"] = PCK_GOALS[problem.name, n]
+    return results
+
+
+def times() -> dict[str, object]:
+    """Fit times of 200 rows and eight inputs."""
+    results: dict[str, object] = {}
+    one = data_of(borehole(), 200, 0, None)
+    start = time.process_time()
+    fit_kriging(one, borehole().space, kernel="matern52", interactions=False, noise="none")
+    results["one_kernel_200_8.fit_cpu_s"] = time.process_time() - start
+    start = time.process_time()
+    fit_pck(one, borehole().space)
+    results["pck_200_8.fit_cpu_s"], results["goal.pck_cpu_s"] = time.process_time() - start, 2.5
+    return results
+
+
 def run(quick: bool) -> dict[str, object]:
     results: dict[str, object] = {}
     seeds = range(2) if quick else range(5)
@@ -253,48 +307,8 @@ def run(quick: bool) -> dict[str, object]:
         warnings.simplefilter("ignore")
         fit_kriging(data_of(branin(), 12, 0, None), branin().space)
         for problem, n in cases:
-            new = problem.space.sample(10_000 if quick else 100_000, seed=77)
-            truth = problem(new)
-            for criterion in ("maximin", None) if problem.name == "branin" else (None,):
-                name = f"{problem.name}_{n}" + ("" if problem.name != "branin" else f".{criterion or 'plain'}")
-                fits: dict[str, Callable[[Dataset], Predictor]] = {
-                    "fit_kriging": lambda d, p=problem: fit_kriging(d, p.space).predict,
-                }
-                if problem.name == "branin" or not quick:
-                    fits["fit_pck"] = lambda d, p=problem: fit_pck(d, p.space).predict
-                for label, fit in fits.items():
-                    errors, seconds = [], []
-                    for seed in seeds:
-                        d = data_of(problem, n, seed, criterion)
-                        start = time.process_time()
-                        predict = fit(d)
-                        seconds.append(time.process_time() - start)
-                        errors.append(np.mean((predict(new)[:, 0] - truth) ** 2) / truth.var())
-                    results[f"{name}.{label}.error"] = float(np.median(errors))
-                    results[f"{name}.{label}.fit_cpu_s"] = float(np.median(seconds))
-                for peer, make in {} if quick else peers().items():
-                    medians = []
-                    for kernel in ("gaussian", "matern52"):
-                        errors = []
-                        for seed in seeds[:3]:
-                            d = data_of(problem, n, seed, criterion)
-                            maps = standard_maps(problem.space.marginals)
-                            predict = make(kernel)(standardise(d.X, *maps), d.Y[:, 0])
-                            part = slice(0, 10_000)
-                            guess = predict(standardise(new[part], *maps))
-                            errors.append(np.mean((guess - truth[part]) ** 2) / truth.var())
-                        medians.append(float(np.median(errors)))
-                    results[f"{name}.{peer}.error"] = min(medians)
-                results[f"{name}.goal.error"] = GOALS[problem.name, n]
-                if (problem.name, n) in PCK_GOALS:
-                    results[f"{name}.goal_pck.error"] = PCK_GOALS[problem.name, n]
-        one = data_of(borehole(), 200, 0, None)
-        start = time.process_time()
-        fit_kriging(one, borehole().space, kernel="matern52", interactions=False, noise="none")
-        results["one_kernel_200_8.fit_cpu_s"] = time.process_time() - start
-        start = time.process_time()
-        fit_pck(one, borehole().space)
-        results["pck_200_8.fit_cpu_s"], results["goal.pck_cpu_s"] = time.process_time() - start, 2.5
+            results |= accuracy(problem, n, seeds=seeds, quick=quick)
+        results |= times()
         results |= plate_noise(seeds, 500 if quick else 1500)
         for plate in (False, True):
             results |= active_learning(range(1) if quick else range(3), plate=plate)
