@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rt_runtime import _core
+from rt_runtime.bundle.bars import compile_bars
 from rt_runtime.bundle.correlations import compile_correlations
 from rt_runtime.errors import BundleError
 
@@ -167,7 +169,7 @@ class _Compiler:
             out = self.room(argument.shape)
             self.step("unary", function, argument.ravel().tolist(), int(out.flat[0]))
             return out
-        for pattern in (self._clip, self._standard, self._play):
+        for pattern in (partial(compile_bars, self), self._clip, self._standard, self._play):
             found = pattern(node)
             if found is not None:
                 return found

@@ -25,35 +25,28 @@ namespace {
     }                                                                 \
   }
 
-// Groups of four within [LOW, HIGH] by the kernel, others, and a nan, by the C library; padded with ones.
-#define HMOR_EACH_WITHIN(KERNEL, LOW, HIGH, OTHER)                            \
+// The same with a function of four numbers that are padded with ones.
+#define HMOR_EACH_WITHIN(FUNCTION)                                            \
   {                                                                           \
     for (int i = 0; i < n; i += 4) {                                          \
       Four v = Four{} + 1.0, y;                                               \
       const int count = n - i < 4 ? n - i : 4;                                \
       for (int j = 0; j < count; ++j) v[j] = x[i + j];                        \
-      const FourWhole inside = (v >= LOW) & (v <= HIGH);                      \
-      if (inside[0] & inside[1] & inside[2] & inside[3]) {                    \
-        KERNEL(v, y)                                                          \
-      } else {                                                                \
-        for (int j = 0; j < 4; ++j) y[j] = OTHER(v[j]);                       \
-      }                                                                       \
+      FUNCTION(v, y)                                                          \
       for (int j = 0; j < count; ++j) r[i + j] = y[j];                        \
     }                                                                         \
   }
-#define HMOR_EXP_EACH HMOR_EACH_WITHIN(HMOR_EXP, -708.0, 708.0, std::exp)
-#define HMOR_LOG_EACH HMOR_EACH_WITHIN(HMOR_LOG, 2.2250738585072014e-308, 1.7976931348623157e308, std::log)
 
-void exp_plain(const double* x, double* r, int n) noexcept HMOR_EXP_EACH
-void log_plain(const double* x, double* r, int n) noexcept HMOR_LOG_EACH
+void exp_plain(const double* x, double* r, int n) noexcept HMOR_EACH_WITHIN(HMOR_EXP_WITHIN)
+void log_plain(const double* x, double* r, int n) noexcept HMOR_EACH_WITHIN(HMOR_LOG_WITHIN)
 void tanh_plain(const double* x, double* r, int n) noexcept HMOR_EACH(HMOR_TANH)
 void sigmoid_plain(const double* x, double* r, int n) noexcept HMOR_EACH(HMOR_SIGMOID)
 
 #if defined(HMOR_WIDE)
 HMOR_WIDE void tanh_wide(const double* x, double* r, int n) noexcept HMOR_EACH(HMOR_TANH)
 HMOR_WIDE void sigmoid_wide(const double* x, double* r, int n) noexcept HMOR_EACH(HMOR_SIGMOID)
-HMOR_WIDE void exp_wide(const double* x, double* r, int n) noexcept HMOR_EXP_EACH
-HMOR_WIDE void log_wide(const double* x, double* r, int n) noexcept HMOR_LOG_EACH
+HMOR_WIDE void exp_wide(const double* x, double* r, int n) noexcept HMOR_EACH_WITHIN(HMOR_EXP_WITHIN)
+HMOR_WIDE void log_wide(const double* x, double* r, int n) noexcept HMOR_EACH_WITHIN(HMOR_LOG_WITHIN)
 #else
 constexpr Elementwise tanh_wide = tanh_plain, sigmoid_wide = sigmoid_plain, exp_wide = exp_plain, log_wide = log_plain;
 bool has_wide_registers() { return false; }

@@ -90,6 +90,19 @@ typedef long long FourWhole __attribute__((vector_size(32), aligned(8)));
     y = (z + rest) + e * 0.693359375;                                                                                 \
   }
 
+// Four numbers within [LOW, HIGH] by the kernel; if one is not, or is a nan, all by the C library.
+#define HMOR_WITHIN(KERNEL, LOW, HIGH, OTHER, x, y)             \
+  {                                                             \
+    const FourWhole inside = ((x) >= LOW) & ((x) <= HIGH);      \
+    if (inside[0] & inside[1] & inside[2] & inside[3]) {        \
+      KERNEL(x, y)                                              \
+    } else {                                                    \
+      for (int lane = 0; lane < 4; ++lane) y[lane] = OTHER((x)[lane]); \
+    }                                                           \
+  }
+#define HMOR_EXP_WITHIN(x, y) HMOR_WITHIN(HMOR_EXP, -708.0, 708.0, std::exp, x, y)
+#define HMOR_LOG_WITHIN(x, y) HMOR_WITHIN(HMOR_LOG, 2.2250738585072014e-308, 1.7976931348623157e308, std::log, x, y)
+
 #if defined(__x86_64__)
 #define HMOR_WIDE __attribute__((target("avx2")))
 

@@ -108,6 +108,12 @@ void bind_rom(nb::module_& m) {
       .def("binary", &Plan::binary, "function"_a, "a"_a, "b"_a, "out"_a)
       .def("product", &Plan::product, "x"_a, "count"_a, "out"_a)
       .def("play", &Plan::play, "x"_a, "p"_a, "radius"_a, "out"_a)
+      .def(
+          "bars",
+          [](Plan& p, const std::vector<std::vector<int>>& places, const std::vector<std::vector<double>>& numbers,
+             double least, double c, double R0, double R1, double tiny, double limit,
+             int out) { p.bars(places, numbers, SteelLaw{least, c, R0, R1, tiny, limit}, out); },
+          "places"_a, "numbers"_a, "least"_a, "c"_a, "R0"_a, "R1"_a, "tiny"_a, "limit"_a, "out"_a)
       .def("select", &Plan::select, "condition"_a, "a"_a, "b"_a, "out"_a)
       .def_prop_ro("steps", &Plan::steps)
       .def_prop_ro("multiply_adds", &Plan::multiply_adds)

@@ -291,6 +291,31 @@ void Plan::play(std::vector<int> x, std::vector<int> p, std::vector<double> radi
   work_ += static_cast<std::int64_t>(2 * n);
 }
 
+void Plan::bars(const std::vector<std::vector<int>>& places, const std::vector<std::vector<double>>& numbers,
+                const SteelLaw& law, int out) {
+  const std::size_t n = places.empty() ? 0 : places.front().size();
+  const auto of_one_length = [n](const auto& list) { return list.size() == n; };
+  if (places.size() != 8 || numbers.size() != 3 || n < 1 || n > most_numbers / 8 ||
+      !std::all_of(places.begin(), places.end(), of_one_length) ||
+      !std::all_of(numbers.begin(), numbers.end(), of_one_length))
+    throw std::invalid_argument("a bars step of a plan does not fit together.");
+  const int ld = padded(static_cast<int>(n));
+  const auto whole_groups = [n, ld](const auto& lists) {  // one behind the other; what fills a group repeats the last
+    auto all = lists.front();
+    all.clear();
+    for (const auto& list : lists) {
+      all.insert(all.end(), list.begin(), list.end());
+      all.insert(all.end(), static_cast<std::size_t>(ld) - n, list.back());
+    }
+    return all;
+  };
+  Step& step = append(Kind::bars, whole_groups(places), out, 7 * ld);
+  step.count = ld;
+  step.gain = whole_groups(numbers);
+  step.law = law;
+  work_ += 60 * static_cast<std::int64_t>(n);
+}
+
 void Plan::select(std::vector<int> condition, std::vector<int> a, std::vector<int> b, int out) {
   check(a);
   check(b);

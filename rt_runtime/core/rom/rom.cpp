@@ -137,6 +137,7 @@ void Plan::run(const double* u, double* y) noexcept {
           r[i] = high < above ? high : above;
         }
         break;
+      case Kind::bars: steel_bars(array, step.x.data(), step.gain.data(), step.law, r, step.count); break;
       case Kind::select:
         for (int i = 0; i < step.n; ++i) r[i] = array[array[step.x[i]] != 0.0 ? step.other[i] : step.third[i]];
         break;

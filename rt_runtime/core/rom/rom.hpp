@@ -8,6 +8,7 @@
 #include "math/correlation.hpp"
 #include "math/dense.hpp"
 #include "math/layer.hpp"
+#include "math/steel.hpp"
 #include "rom/polynomial.hpp"
 
 namespace hmor {
@@ -30,6 +31,7 @@ enum class Binary : int { add, sub, mul, div, max, min, less, greater };
 ///   standard   r_i = (x_i - mean_i) / divisor_i
 ///   clip       r_i = min(max(x_i / divisor_i, lower_i), upper_i) a nan stays one
 ///   play       r_i = min(max(p_i, x_i - radius_i), x_i + radius_i)  play operators, p their state
+///   bars       the next states of reinforcing bars, see SteelBars; each of the seven from a whole group of four on
 ///   select     r_i = condition_i ? a_i : b_i                     condition: not zero
 ///   correlations r_j = prod_i (1 - w_i + w_i k(|x_i - points_ij| rate_i))  a point with all rows of a Gaussian process
 ///   unary, binary, product                                       single operators, element by element
@@ -55,6 +57,8 @@ class Plan {
   void binary(Binary function, std::vector<int> a, std::vector<int> b, int out);
   void product(std::vector<int> x, int count, int out);
   void play(std::vector<int> x, std::vector<int> p, std::vector<double> radius, int out);
+  void bars(const std::vector<std::vector<int>>& places, const std::vector<std::vector<double>>& numbers,
+            const SteelLaw& law, int out);
   void select(std::vector<int> condition, std::vector<int> a, std::vector<int> b, int out);
 
   /// In the loop. u (n_u) in, y (n_y) out; the state is taken from and left in the array.
@@ -71,7 +75,7 @@ class Plan {
   std::size_t steps() const noexcept { return steps_.size(); }
 
  private:
-  enum class Kind { dense, dot, factors, terms, form, standard, clip, correlations, unary, binary, product, play, select };
+  enum class Kind { dense, dot, factors, terms, form, standard, clip, correlations, unary, binary, product, play, bars, select };
   struct Step {
     Kind kind{};
     Unary unary{};
@@ -87,6 +91,7 @@ class Plan {
     LayerWithOutput head = nullptr;    // dense: the same with one output behind it, weights `gain`, constant `shift`;
                                        // form: of C g with f, gathered into `work` and `gain`
     Correlations correlations = nullptr;
+    SteelLaw law;                      // bars: with their numbers in `gain`
     int head_out = 0;                  // dense: where that output goes
     std::vector<int> x, other, third;  // third: select, where the condition is zero
     Matrix matrix;                     // weights; coefficients
