@@ -160,7 +160,7 @@ class Store:
         self._take(records)
 
     def _save_runs(self, runs: list[tuple[int, Trajectory]]) -> None:
-        """Write trajectories side by side: a disk flushes sixteen files in the time of one."""
+        """Write trajectories side by side: sixteen flushes at once take the disk little longer than one."""
         if not runs:
             return
         with ThreadPoolExecutor(min(len(runs), FEW)) as pool:

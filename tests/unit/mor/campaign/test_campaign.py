@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import time
 from pathlib import Path
@@ -150,18 +149,16 @@ def test_a_trajectory_that_cannot_be_written_counts_for_none_of_its_batch(
 ) -> None:
     """Trajectories are written side by side; the journal tells of them when all are on disk, whichever fails."""
     design = full_factorial(ParameterSpace({"a": Uniform(0.0, 1.0)}), 40)
-    save = Trajectory.save
+    place = Store._run_file
 
-    def full_disk(self: Trajectory, path: str | Path) -> None:
-        if Path(path).name == "000020.nc":
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        save(self, path)
+    def gone(self: Store, index: int) -> Path:
+        return tmp_path / "gone" / "run.nc" if index == 20 else place(self, index)
 
     def ramp(a: float) -> Trajectory:
         return Trajectory([0.0, 1.0], [0.0, a], {"x": "m"})
 
-    monkeypatch.setattr(Trajectory, "save", full_disk)
-    with pytest.raises(ConfigError, match=r"cannot be written: No space left on device. Finished samples are safe"):
+    monkeypatch.setattr(Store, "_run_file", gone)
+    with pytest.raises(ConfigError, match=r"cannot be written: No such file or directory. Finished samples are safe"):
         run_design(ramp, design, store=tmp_path / "s", executor="serial")
     kept = Store(tmp_path / "s")
     assert kept.finished == list(range(kept.open[0])) and 0 < kept.open[0] <= 20 and not kept.failed
