@@ -64,7 +64,10 @@ def test_simulate_prints_a_table_with_the_published_row(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["nothing"], "Study must be one of benchmark_frame, benchmark_test, curved_bridge, curved_bridge_test"),
+        (
+            ["nothing"],
+            "Study must be one of benchmark_frame, benchmark_test, compensators, curved_bridge, curved_bridge_test",
+        ),
         (
             ["pendulum", "--set", "spread=1"],
             "Setting 'spread' of virtual test 'pendulum' is unknown; it has design, spacing",
