@@ -1,9 +1,10 @@
 """The worst tick of the controllers: 1e7 adversarial ticks each, in sessions that carry on where the last ended.
 
 Targets jump over eight decades and switch every constraint. Reported beside the enforced bound on iterations and the
-counted operations: percentiles and maximum of the least time of three repeats of each tick (which leaves the host out),
-and the maximum of single repeats by the clock and by the CPU time of the thread (which does not). What was measured is
-kept in runs/worst_case.json as long as the core is the same; a session ends after about SESSION seconds.
+counted operations: percentiles and maximum of the time of a tick without the host (CPU time where it was interrupted,
+the least of three repeats where it may be the slowest), and the maximum of single repeats by the clock and by the CPU
+time of the thread. What was measured is kept in runs/worst_case.json as long as the core is the same; a session ends
+after about SESSION seconds.
 """
 
 from __future__ import annotations

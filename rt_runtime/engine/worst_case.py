@@ -21,6 +21,9 @@ PART = 10_000
 
 PERCENTILES = (50.0, 99.0, 99.99)
 
+INTERRUPTED = 5000.0
+"""A step that takes so many ns longer by the clock than by the CPU time of its thread was interrupted by others."""
+
 
 @dataclass
 class Adversary:
@@ -29,8 +32,9 @@ class Adversary:
     Parameters
     ----------
     least, once, cpu
-        Least time of the repeats of each step, which leaves out what others do to this host; time and CPU time of its
-        last repeat alone, with all that happened to it.
+        Time of each step without what others do to this host: its CPU time where it was interrupted, and the least of
+        the repeats where its part has a step slower than all before; time and CPU time of a single repeat, with all
+        that happened to it.
     iterations
         Most iterations that a step took, where the block says so.
     fallbacks
@@ -47,13 +51,21 @@ class Adversary:
     ticks: int = 0
 
     def attack(self, block: _core.Block, ticks: int, *, seed: int, repeats: int = 3) -> None:
-        """Step the block over `ticks` more adversarial inputs, the next of the sequence that `seed` begins."""
+        """Step the block over `ticks` more adversarial inputs, the next of the sequence that `seed` begins.
+
+        Only a part with a step slower than all before is repeated: the others cannot have the worst one.
+        """
         end = self.ticks + ticks
         at = block.iterations_at
         while self.ticks < end:
             n = min(PART, end - self.ticks)
             rng = np.random.default_rng([seed, self.ticks])
-            least, once, cpu, outputs = block.time_steps(adversarial_inputs(n, block.n_in, rng), repeats)
+            inputs = adversarial_inputs(n, block.n_in, rng)
+            _, once, cpu, outputs = block.time_steps(inputs, 1)
+            least = np.where(once > cpu + INTERRUPTED, cpu, once)
+            if repeats > 1 and least.max() > self.least.most:
+                again, once, cpu, _ = block.time_steps(inputs, repeats - 1)
+                least = np.minimum(least, again)
             self.least.add(least)
             self.once.add(once)
             self.cpu.add(cpu)
@@ -80,7 +92,7 @@ class BlockWorstCase:
     fallbacks
         Measured steps at which a controller made its fallback move.
     worst_us, mean_us
-        Slowest and mean step, the least of the repeats of each.
+        Slowest and mean step, without what others do to this host.
     percentiles_us
         {percent: us} of the same.
     once_us, cpu_us
@@ -157,8 +169,8 @@ def adversarial_inputs(ticks: int, width: int, rng: np.random.Generator) -> Arra
 def worst_case(loop: Loop, *, ticks: int = 2000, repeats: int = 3, seed: int = 0) -> WorstCase:
     """Bound and measure the work of every block of a loop that does not run.
 
-    Each block is stepped by itself over adversarial inputs; every tick is repeated from the same state, and its least
-    time counts, so that a busy host does not look like a slow block. Blocks are reset afterwards.
+    Each block is stepped by itself over adversarial inputs; ticks that may be the slowest are repeated from the same
+    state, and their least time counts, so that a busy host does not look like a slow block. Blocks are reset after it.
 
     Parameters
     ----------
@@ -167,7 +179,7 @@ def worst_case(loop: Loop, *, ticks: int = 2000, repeats: int = 3, seed: int = 0
     ticks
         Adversarial ticks per block.
     repeats
-        How often they are run.
+        How often those are run that may be the slowest.
     seed
         Of the inputs.
     """

@@ -76,6 +76,34 @@ void check_qp() {
   CHECK_NEAR(qp.solution()[2], 0.2, 1e-13);
 }
 
+/// Gradients of sixteen decades beside bounds that vary from step to step: whatever the status, a feasible move.
+void check_far_targets() {
+  constexpr int channels = 2, moves = 7, n = channels * moves;
+  Matrix h(n, n);
+  for (int j = 0; j < n; ++j)
+    for (int i = 0; i < n; ++i) h(i, j) = std::exp(-0.1 * std::abs(i - j)) + (i == j ? 1e-6 : 0.0);
+  double f[n], lower[2 * n], upper[2 * n];
+  int seen[3] = {0, 0, 0};
+  for (int cap : {0, 2}) {
+    MoveQp qp(channels, moves, cap);
+    CHECK(qp.set_hessian(h));
+    for (int k = 0; k < 3000; ++k) {
+      for (int i = 0; i < n; ++i) {
+        f[i] = std::pow(10.0, 16.0 * std::fabs(std::sin(0.37 * k)) - 2.0) * std::sin(1.3 * k + 2.1 * i);
+        upper[i] = 0.1 + 0.05 * std::sin(0.2 * k + i), lower[i] = -0.1 + 0.05 * std::sin(0.3 * k + i);
+        upper[n + i] = 0.2 + 0.1 * std::sin(0.5 * k + 0.3 * i), lower[n + i] = -0.2 + 0.1 * std::sin(0.7 * k - 0.2 * i);
+      }
+      const QpStatus status = qp.solve(f, lower, upper).status;
+      ++seen[static_cast<int>(status)];
+      for (int i = 0; i < 2 * n && status != QpStatus::infeasible; ++i) {
+        CHECK(qp.solution()[i] <= upper[i] + 2e-10 && qp.solution()[i] >= lower[i] - 2e-10);
+      }
+    }
+  }
+  std::printf("far targets: %d optimal, %d feasible, %d infeasible\n", seen[0], seen[1], seen[2]);
+  CHECK(seen[0] > 0 && seen[1] > 0);
+}
+
 /// Steps a block with a varied input; returns allocations and the largest output.
 template <class Input>
 double run(Block& block, Input input, const char* name) {
@@ -101,6 +129,7 @@ double run(Block& block, Input input, const char* name) {
 
 int main() {
   check_qp();
+  check_far_targets();
   CHECK(!counting || allocations.load() > 0);  // the counter works
   const auto wave = [](int k, int i) { return std::sin(0.01 * k + i) + 0.1 * std::sin(1.7 * k); };
   const auto small = [&](int k, int i) { return 0.1 * wave(k, i); };

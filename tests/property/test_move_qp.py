@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 from rt_runtime._core import MoveQp, QpStatus
 from tests.reference.control import running_sum, solve_moves
+
+TOLERANCE = 1e-10
+"""Of every bound, relative to 1 + |bound|."""
 
 
 def problem(rng: np.random.Generator, channels: int, moves: int):
@@ -151,6 +155,101 @@ def test_degenerate_corners_end_at_a_feasible_move() -> None:
         x, status, iterations = qp.solve(f, -limits, limits)
         assert iterations <= qp.max_iterations and status != QpStatus.infeasible
         assert (np.abs(np.concatenate([x, running_sum(6, 10) @ x])) <= limits * (1 + 1e-9)).all()
+
+
+def outside(x, lower, upper, channels: int) -> float:
+    """How far moves and sums lie beyond their bounds, relative to 1 + |bound|."""
+    v = np.concatenate([x, running_sum(channels, len(x) // channels) @ x])
+    finite_lower, finite_upper = np.where(np.isfinite(lower), lower, 0.0), np.where(np.isfinite(upper), upper, 0.0)
+    return max(((v - upper) / (1 + np.abs(finite_upper))).max(), ((lower - v) / (1 + np.abs(finite_lower))).max())
+
+
+def conditioned(rng: np.random.Generator, n: int, decades: float) -> np.ndarray:
+    """A random H with a condition of so many decades."""
+    q, _ = np.linalg.qr(rng.normal(size=(n, n)))
+    h = q @ np.diag(10.0 ** np.linspace(-decades / 2, decades / 2, n)) @ q.T
+    return 0.5 * (h + h.T)
+
+
+@pytest.mark.parametrize("decades", [2.0, 8.0])
+def test_bounds_are_kept_whatever_the_numbers(decades: float) -> None:
+    """The minimum lies up to 16 decades beyond the bounds: what rounding leaves of it is moved into them."""
+    rng = np.random.default_rng(3)
+    seen = set()
+    for _ in range(500):
+        channels, moves = int(rng.integers(1, 4)), int(rng.integers(2, 9))
+        _, f, lower, upper = problem(rng, channels, moves)
+        upper, lower = np.minimum(upper, 5.0), np.maximum(lower, -5.0)
+        f *= 10.0 ** rng.uniform(2, 12)
+        h, qp = conditioned(rng, len(f), decades), MoveQp(channels, moves)
+        assert qp.set_hessian(h)
+        for g in (f, -f):  # cold, then warm from the opposite corner
+            x, status, _ = qp.solve(g, lower, upper)
+            assert outside(x, lower, upper, channels) <= TOLERANCE
+            assert status != QpStatus.infeasible
+            assert 0.5 * x @ h @ x + g @ x <= TOLERANCE * np.abs(g).sum()  # not to move at all is feasible
+            seen.add(status)
+            if status == QpStatus.optimal:
+                excess = g @ x - least_corner(g, lower, upper, channels) if np.abs(g).max() > 1e10 else 0.0
+                assert excess <= 1e-3 * np.abs(g).max()  # what rounding leaves of 1e12
+    assert seen == {QpStatus.optimal, QpStatus.iteration_limit}
+
+
+def least_corner(g, lower, upper, channels: int) -> float:
+    """The least of g'x within the bounds, by a linear programme: the minimum where the gradient is all that counts."""
+    n, sums = len(g), running_sum(channels, len(g) // channels)
+    rows, limits = np.vstack([sums, -sums]), np.concatenate([upper[n:], -lower[n:]])
+    box, size = np.column_stack([lower, upper])[:n], np.abs(g).max()
+    return float(linprog(g / size, A_ub=rows, b_ub=limits, bounds=box).fun * size)
+
+
+def varying(rng: np.random.Generator, channels: int, moves: int):
+    """Bounds that differ from step to step around moves that keep all of them, some without any room or infinite."""
+    rows = np.vstack([np.eye(channels * moves), running_sum(channels, moves)])
+    inside = rows @ rng.normal(size=channels * moves)
+    lower, upper = (inside + side * rng.uniform(0.0, 0.5, len(inside)) for side in (-1.0, 1.0))
+    for bounds, none in ((lower, -np.inf), (upper, np.inf)):
+        tight = rng.random(len(inside)) < 0.1
+        bounds[tight] = inside[tight]
+        bounds[rng.random(len(inside)) < 0.2] = none
+    return lower, upper
+
+
+@pytest.mark.parametrize("cap", [1, 2, 3, 0])
+def test_no_feasible_problem_is_called_infeasible(cap: int) -> None:
+    rng = np.random.default_rng(11 + cap)
+    for _ in range(500):
+        channels, moves = int(rng.integers(1, 4)), int(rng.integers(1, 11))
+        h, f, _, _ = problem(rng, channels, moves)
+        qp = MoveQp(channels, moves, cap)
+        qp.set_hessian(h)
+        for _ in range(3):  # the active set of other bounds is the start
+            lower, upper = varying(rng, channels, moves)
+            x, status, _ = qp.solve(f, lower, upper)
+            assert status != QpStatus.infeasible
+            assert outside(x, lower, upper, channels) <= 2 * TOLERANCE
+
+
+def test_infeasible_problems_are_told_from_feasible_ones() -> None:
+    """Random bounds from step to step; a linear programme knows which can be kept."""
+    rng = np.random.default_rng(5)
+    seen = set()
+    for _ in range(200):
+        channels, moves = int(rng.integers(1, 3)), int(rng.integers(2, 6))
+        n = channels * moves
+        h, f, _, _ = problem(rng, channels, moves)
+        sums = running_sum(channels, moves)
+        centre = rng.normal(size=2 * n) * rng.uniform(0.0, 0.6)
+        lower, upper = centre - rng.uniform(0.1, 0.8, 2 * n), centre + rng.uniform(0.1, 0.8, 2 * n)
+        qp = MoveQp(channels, moves, int(rng.integers(0, 4)))
+        qp.set_hessian(h)
+        _, status, _ = qp.solve(f, lower, upper)
+        box = np.column_stack([lower, upper])[:n]
+        rows, limits = np.vstack([sums, -sums]), np.concatenate([upper[n:], -lower[n:]])
+        feasible = linprog(np.zeros(n), A_ub=rows, b_ub=limits, bounds=box).success
+        assert feasible == (status != QpStatus.infeasible)
+        seen.add(feasible)
+    assert seen == {True, False}
 
 
 def test_a_hessian_that_is_not_positive_definite_is_refused() -> None:

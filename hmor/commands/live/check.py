@@ -73,21 +73,25 @@ def _origin(rule: dict[str, Any]) -> str:
 
 def _print_worst_case(console: Console, found: dict[str, Any]) -> None:
     """Print the worst tick block by block, beside the period."""
-    from rich.table import Table
+    from rich.box import SIMPLE
+    from rich.table import Column, Table
 
-    title = f"worst tick of {found['ticks']} adversarial ones"
-    columns = ("block", "operations", "iterations", "seen", "worst us", "mean us", "once us", "CPU us")
-    table = Table(*columns, title=title, title_justify="left")
+    title = f"worst tick of {found['ticks']} adversarial ones, in us"
+    columns = ("flops", "bound", "seen", "fallback", "worst", "mean", "once", "CPU")
+    heads = [Column("block", overflow="fold"), *(Column(name, justify="right", no_wrap=True) for name in columns)]
+    table = Table(*heads, title=title, title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0))
     for block in found["blocks"]:
         flops = "-" if block["flops"] is None else f"{block['flops']:.0f}"
-        seen = "-" if block["iterations_seen"] is None else str(block["iterations_seen"])
+        names = ("iterations_seen", "fallbacks")
+        seen = ["-"] * 2 if block["iterations_seen"] is None else [str(block[name]) for name in names]
         keys = ("worst_us", "mean_us", "once_us", "cpu_us")
         times = ["-" if block[key] is None else f"{block[key]:.2f}" for key in keys]
-        table.add_row(block["name"], flops, str(block["iterations"] or "-"), seen, *times)
+        table.add_row(block["name"], flops, str(block["iterations"] or "-"), *seen, *times)
     console.print(table)
     console.print(
-        "operations and iterations: the most a step can take, seen: iterations of these ticks; worst, mean: the least "
-        "of three repeats of a tick; once, CPU: slowest single repeat by the clock and by CPU time, host included."
+        "flops, bound: most operations and iterations that a step can take; seen: most iterations of these ticks; "
+        "fallback: ticks that ended with a feasible move or none, not the optimum; worst, mean: without what others do "
+        "to this host; once, CPU: slowest single repeat by the clock and by CPU time, host included."
     )
     part = f"{100 * found['part_of_period']:.2g} % of the period of {found['period_us']:.6g} us"
     console.print(f"All worst steps in one tick: {found['worst_us']:.1f} us, {part}.")

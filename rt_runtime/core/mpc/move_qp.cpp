@@ -8,6 +8,7 @@ namespace hmor {
 namespace {
 
 constexpr double dependent = 1e-9;        // delta / G_pp below which a normal depends on the active ones
+constexpr double blurred = 1e-6;          // moves that rounding may change by more are not at the minimum
 
 typedef double Four __attribute__((vector_size(32), aligned(8)));
 
@@ -68,6 +69,8 @@ MoveQp::MoveQp(int channels, int moves, int max_iterations)
   scale_.assign(2 * n_, 0.0);
   set_.assign(n_, 0);
   is_active_.assign(2 * n_, 0);
+  least_.assign(n_, 0.0);
+  most_.assign(n_, 0.0);
   // Rounded up: kernels read and write whole groups of four from any offset below n.
   for (std::vector<double>* buffer : {&sign_, &lambda_, &g_, &r_, &slope_}) buffer->assign(ld_ + 4, 0.0);
   for (std::vector<double>* buffer : {&free_, &v_, &excess_, &near_}) buffer->assign(2 * n_ + 8, 0.0);
@@ -136,7 +139,7 @@ QpResult MoveQp::solve_from(const double* free_minimum, const double* lower, con
     evaluate();
     const int p = most_violated(lower, upper, &excess);
     if (p < 0) {
-      if (refined) return {QpStatus::optimal, iterations};
+      if (refined) return finish(lower, upper, iterations);
       refine(lower, upper);
       refined = true;
       continue;
@@ -145,7 +148,7 @@ QpResult MoveQp::solve_from(const double* free_minimum, const double* lower, con
     double lambda = 0.0;
     refined = false;
     while (true) {
-      if (++iterations > cap_) return stop_early(lower, upper, cap_);
+      if (++iterations > cap_) return stop_early(free_.data(), lower, upper, cap_);
       if (!guessed && iterations > patience_) {  // the last active set was far off: start from another one
         guessed = true;
         if (guess(lower, upper)) {
@@ -168,7 +171,7 @@ QpResult MoveQp::solve_from(const double* free_minimum, const double* lower, con
           warm_start(lower, upper);
           break;
         }
-        return stop_early(lower, upper, iterations);
+        return stop_early(free_.data(), lower, upper, iterations);
       }
       const double full = independent ? excess / delta : std::numeric_limits<double>::infinity();
       const double step = full < longest ? full : longest;
@@ -184,10 +187,29 @@ QpResult MoveQp::solve_from(const double* free_minimum, const double* lower, con
   }
 }
 
-/// Without the minimum: the feasible point, or when there is none, hold.
-QpResult MoveQp::stop_early(const double* lower, const double* upper, int iterations) noexcept {
-  if (approach(lower, upper)) {
-    take_near();
+/// At the minimum. Active bounds are met up to the rounding of free - G lambda only, which is large beside targets many
+/// decades beyond them: then they are met step by step. Where that, or the rounding of other moves, is too much of a
+/// change, it is no longer the minimum.
+QpResult MoveQp::finish(const double* lower, const double* upper, int iterations) noexcept {
+  double off = 0.0;
+  for (int w = 0; w < active_; ++w) {
+    const double limit = bound(w, lower, upper);
+    off = std::max(off, std::abs(v_[set_[w]] - limit) / (1.0 + std::abs(limit)));
+  }
+  if (off <= tolerance) return {QpStatus::optimal, iterations};
+  meet_active(lower, upper);
+  double moved = settle(v_.data(), lower, upper) && active_ == n_ ? 0.0 : off;  // n active ones leave no other move
+  for (int i = 0; i < n_; ++i) moved = std::max(moved, std::abs(near_[i] - v_[i]));
+  if (!(moved <= blurred)) return stop_early(v_.data(), lower, upper, iterations);
+  std::copy(near_.begin(), near_.end(), v_.begin());
+  return {QpStatus::optimal, iterations};
+}
+
+/// Without the minimum: a feasible point near `start`, or when there is none, hold.
+QpResult MoveQp::stop_early(const double* start, const double* lower, const double* upper, int iterations) noexcept {
+  if (approach(start, lower, upper)) {
+    std::copy(near_.begin(), near_.end(), v_.begin());
+    reset();
     return {QpStatus::iteration_limit, iterations};
   }
   hold(lower, upper);

@@ -32,12 +32,13 @@ struct QpResult {
 /// found (`approach`): its work is bounded, and it leaves a handful of changes to be made.
 ///
 /// When the iteration cap is hit, or rounding leaves no step to make (targets many decades beyond the bounds), that
-/// feasible point is the answer. When there is none, the fallback is "hold": all moves
-/// zero except the first, which is moved into the bounds of the running sum and then into its own box (the rate limit has
-/// the last word).
+/// feasible point is the answer; where rounding pushes the optimum itself out of its bounds, it is moved back into them.
+/// Whether a feasible point exists at all is decided step by step from the end (`settle`). When there is none, the
+/// fallback is "hold": all moves zero except the first, which is moved into the bounds of the running sum and then into
+/// its own box (the rate limit has the last word).
 class MoveQp {
  public:
-  static constexpr double tolerance = 1e-10;  ///< of a bound, relative to 1 + |bound|
+  static constexpr double tolerance = 1e-10;  ///< of every bound, relative to 1 + |bound|
 
   /// Outside the loop: allocates. max_iterations 0 means 4 n.
   MoveQp(int channels, int moves, int max_iterations = 0);
@@ -67,8 +68,8 @@ class MoveQp {
   int size() const noexcept { return n_; }
   int channels() const noexcept { return channels_; }
   int max_iterations() const noexcept { return cap_; }
-  /// Outside the loop. The most that a solve can cost with H and G at hand: the start (coordinate descent, two inverses
-  /// built by n borders each, n multipliers dropped), then `max_iterations` borders, rank-one steps and evaluations.
+  /// Outside the loop. The most that a solve can cost with H and G at hand: two starts (coordinate descent, an inverse
+  /// built by n borders, n multipliers dropped), then `max_iterations` borders, rank-one steps, evaluations, refinements.
   Work work() const noexcept;
   /// In the loop. Cholesky factor of H, for callers that need H^-1 themselves.
   const Matrix& factor() const noexcept { return factor_; }
@@ -80,10 +81,12 @@ class MoveQp {
 
   void build_gram() noexcept;
   void build_hessian() noexcept;
-  bool approach(const double* lower, const double* upper) noexcept;
+  void meet_active(const double* lower, const double* upper) noexcept;
+  bool settle(const double* wanted, const double* lower, const double* upper) noexcept;
+  bool approach(const double* start, const double* lower, const double* upper) noexcept;
   bool guess(const double* lower, const double* upper) noexcept;
-  QpResult stop_early(const double* lower, const double* upper, int iterations) noexcept;
-  void take_near() noexcept;
+  QpResult finish(const double* lower, const double* upper, int iterations) noexcept;
+  QpResult stop_early(const double* start, const double* lower, const double* upper, int iterations) noexcept;
   void running_sums(double* v) const noexcept;
   void evaluate() noexcept;
   int most_violated(const double* lower, const double* upper, double* excess) noexcept;
@@ -106,6 +109,7 @@ class MoveQp {
   std::vector<double> free_, v_;      // [x; s] without constraints and now
   std::vector<double> excess_;
   std::vector<double> near_, slope_;  // [x; s] that is feasible, and the gradient there
+  std::vector<double> least_, most_;  // sums from which all later bounds can be kept
   Matrix hessian_;                    // H in full, when it is needed
   std::vector<unsigned char> is_active_;
   int active_ = 0;

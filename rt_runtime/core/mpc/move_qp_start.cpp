@@ -19,9 +19,10 @@ void add_scaled(double weight, const double* x, int size, double* y) noexcept {
 
 Work MoveQp::work() const noexcept {
   const double n = n_, square = n * n;
-  const double descent = 2.0 * square + sweeps * (6.0 * square + 20.0 * n), inverses = 2.0 * (4.0 / 3.0 * square * n);
-  const double dropped = 2.0 * n * 2.0 * square, iteration = 6.0 * square + 20.0 * n;
-  return {4.0 * square + descent + inverses + dropped + cap_ * iteration, cap_};
+  const double settled = 20.0 * n, descent = settled + 2.0 * square + sweeps * (6.0 * square + 20.0 * n);
+  const double inverses = 2.0 * (4.0 / 3.0 * square * n), dropped = 2.0 * n * 2.0 * square;
+  const double evaluated = 2.0 * square + 20.0 * n, iteration = 4.0 * square + 2.0 * evaluated + 2.0 * square;
+  return {4.0 * square + 2.0 * descent + inverses + dropped + cap_ * iteration, cap_};
 }
 
 /// The Hessian in full, from its factor.
@@ -35,22 +36,47 @@ void MoveQp::build_hessian() noexcept {
   hessian_ready_ = true;
 }
 
-/// A feasible point near the minimum: the free minimum moved into the bounds step by step, then `sweeps` rounds of exact
-/// line searches along single moves, e_j, and along moves that are shifted by a step, e_j - e_{j + channels}. False when
-/// the bounds of a step leave nothing between them.
-bool MoveQp::approach(const double* lower, const double* upper) noexcept {
+/// The moves of v_ changed so that active moves and sums stand exactly at their bounds.
+void MoveQp::meet_active(const double* lower, const double* upper) noexcept {
+  for (int w = 0; w < active_; ++w) v_[set_[w]] = bound(w, lower, upper);
+  for (int j = 0; j < n_; ++j) {
+    const double before = j < channels_ ? 0.0 : v_[n_ + j - channels_];
+    if (is_active_[n_ + j]) v_[j] = v_[n_ + j] - before;
+    else v_[n_ + j] = before + v_[j];
+  }
+}
+
+/// `wanted` (n moves) moved into the bounds step by step, into near_. False when no moves keep all bounds. A step must
+/// end where the later ones can still keep theirs, which follows from the last step back:
+///   least_i = max(lower of s_i, least_{i+c} - upper of x_{i+c}),   most_i = min(upper of s_i, most_{i+c} - lower of x_{i+c})
+bool MoveQp::settle(const double* wanted, const double* lower, const double* upper) noexcept {
   const int n = n_, c = channels_;
+  for (int i = n - 1; i >= 0; --i) {
+    const bool last = i + c >= n;
+    least_[i] = last ? lower[n + i] : std::max(lower[n + i], least_[i + c] - upper[i + c]);
+    most_[i] = last ? upper[n + i] : std::min(upper[n + i], most_[i + c] - lower[i + c]);
+  }
+  double *x = near_.data(), *s = near_.data() + n;
+  for (int j = 0; j < n; ++j) {
+    const double before = j < c ? 0.0 : s[j - c];
+    const double least = std::max(lower[j], least_[j] - before), most = std::min(upper[j], most_[j] - before);
+    if (!(least <= most + tolerance * (1.0 + std::abs(most)))) return false;
+    x[j] = std::min(std::max(wanted[j], least), most);
+    s[j] = before + x[j];
+  }
+  return true;
+}
+
+/// A feasible point near the minimum: `start` moved into the bounds step by step, then `sweeps` rounds of exact line
+/// searches along single moves, e_j, and along moves that are shifted by a step, e_j - e_{j + channels}. False when there
+/// is none.
+bool MoveQp::approach(const double* start, const double* lower, const double* upper) noexcept {
+  const int n = n_, c = channels_;
+  if (!settle(start, lower, upper)) return false;
   if (!hessian_ready_) build_hessian();
   double *x = near_.data(), *s = near_.data() + n;
   std::fill(slope_.begin(), slope_.end(), 0.0);
-  for (int j = 0; j < n; ++j) {
-    const double before = j < c ? 0.0 : s[j - c];
-    const double least = std::max(lower[j], lower[n + j] - before), most = std::min(upper[j], upper[n + j] - before);
-    if (!(least <= most)) return false;
-    x[j] = std::min(std::max(free_[j], least), most);
-    s[j] = before + x[j];
-    add_scaled(x[j] - free_[j], hessian_.column(j), n, slope_.data());
-  }
+  for (int j = 0; j < n; ++j) add_scaled(x[j] - free_[j], hessian_.column(j), n, slope_.data());
   for (int sweep = 0; sweep < sweeps; ++sweep) {
     double farthest = 0.0;
     for (int j = 0; j < n; ++j) {
@@ -87,7 +113,7 @@ bool MoveQp::approach(const double* lower, const double* upper) noexcept {
 
 /// The bounds that the feasible point touches are the active set to start with; a sum that depends on those is left out.
 bool MoveQp::guess(const double* lower, const double* upper) noexcept {
-  if (!approach(lower, upper)) return false;
+  if (!approach(free_.data(), lower, upper)) return false;
   reset();
   const int n = n_, c = channels_;
   const auto touches = [&](int i) noexcept {
@@ -111,11 +137,6 @@ bool MoveQp::guess(const double* lower, const double* upper) noexcept {
   }
   changes_ = stale;
   return true;
-}
-
-void MoveQp::take_near() noexcept {
-  std::copy(near_.begin(), near_.end(), v_.begin());
-  reset();
 }
 
 }  // namespace hmor

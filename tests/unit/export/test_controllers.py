@@ -93,6 +93,22 @@ def test_c_repeats_the_core_bit_for_bit_over_a_long_run(tmp_path: Path, kind: st
 
 
 @needs_compiler
+@pytest.mark.parametrize("kind", ["mpc", "two_channels", "tracking", "adaptive"])
+def test_c_repeats_the_core_beside_targets_of_sixteen_decades(tmp_path: Path, kind: str) -> None:
+    """Rounding decides there what the quadratic programme does: moves into the bounds, feasible moves, holds."""
+    controller = KINDS[kind]()
+    write_controller(controller, tmp_path / kind, name="ctl", size=2.0, dt=DT, targets=("c",))
+    files = {p.name: p.read_bytes() for p in (tmp_path / kind / "c").iterdir() if "_mex" not in p.name}
+    engine = CEngine("ctl", files, controller.n_out, "float64", str(find_compiler()))
+    rng = np.random.default_rng(6)
+    size = 10.0 ** rng.uniform(-2, 14, size=(2000, 1))
+    u = size * rng.choice([-1.0, 1.0], (2000, controller.n_in)) * rng.uniform(0.5, 1.0, (2000, controller.n_in))
+    y = core_run(controller, (), DT, u)
+    np.testing.assert_array_equal(engine.run(u), y)
+    assert np.isfinite(y).all()
+
+
+@needs_compiler
 @pytest.mark.parametrize("kind", ["mpc", "tracking"])
 def test_the_golden_run_reaches_the_bounds(tmp_path: Path, kind: str) -> None:
     write_controller(KINDS[kind](), tmp_path / "mpc", size=2.0, targets=("c",))

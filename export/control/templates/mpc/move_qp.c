@@ -3,10 +3,12 @@
  *   [x; s] = [x; s]_free - sum_W sign_w lambda_w G[:, w],   r = G_WW^-1 G_Wp,   delta = G_pp - G_pW r
  * The inverse of G_WW is kept and changed by rank-one steps; the active set is the start of the next solve. At the
  * iteration cap the answer is a feasible point of coordinate descent, which is also where a solve without an active set
- * begins; when no point is feasible, the moves are zero but for the first, which goes into its bounds. */
+ * begins; when no point is feasible, the moves are zero but for the first, which goes into its bounds. An optimum that
+ * rounding pushes out of its bounds is moved back into them. */
 #define N2 (2 * N)
 #define QP_TOLERANCE 1e-10
 #define QP_DEPENDENT 1e-9
+#define QP_BLURRED 1e-6
 #define QP_REBUILD 64
 #define QP_PATIENCE (N / 10 + 4)
 #define QP_SWEEPS 6

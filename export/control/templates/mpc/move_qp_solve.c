@@ -8,7 +8,7 @@ static int add_constraint(Qp *q, int p, double excess)
         double delta, longest = HUGE_VAL, full, step;
         int blocking = -1, independent;
         if (++q->iterations > QP_CAP)
-            return stop_early(q, QP_CAP);
+            return stop_early(q, q->unconstrained, QP_CAP);
         if (!q->guessed && q->iterations > QP_PATIENCE) { /* the last active set was far off: start from another one */
             q->guessed = 1;
             if (guess(q)) {
@@ -29,7 +29,7 @@ static int add_constraint(Qp *q, int p, double excess)
                 warm_start(q);
                 return QP_OPTIMAL;
             }
-            return stop_early(q, q->iterations);
+            return stop_early(q, q->unconstrained, q->iterations);
         }
         full = independent ? excess / delta : HUGE_VAL;
         step = full < longest ? full : longest;
@@ -45,6 +45,42 @@ static int add_constraint(Qp *q, int p, double excess)
     }
 }
 
+/* The moves changed so that active moves and sums stand exactly at their bounds. */
+static void meet_active(Qp *q)
+{
+    int j, w;
+    for (w = 0; w < q->active; ++w)
+        q->v[q->set[w]] = bound(q, w);
+    for (j = 0; j < N; ++j) {
+        const double before = j < CHANNELS ? 0.0 : q->v[N + j - CHANNELS];
+        if (q->is_active[N + j])
+            q->v[j] = q->v[N + j] - before;
+        else
+            q->v[N + j] = before + q->v[j];
+    }
+}
+
+/* At the minimum. Active bounds are met up to the rounding of the unconstrained minimum only, which is large beside
+ * targets many decades beyond them: then they are met step by step. Where that, or the rounding of other moves, is too
+ * much of a change, it is no longer the minimum. */
+static int finish(Qp *q)
+{
+    double off = 0.0, moved;
+    int i, w;
+    for (w = 0; w < q->active; ++w)
+        off = most_of(off, fabs(q->v[q->set[w]] - bound(q, w)) / (1.0 + fabs(bound(q, w))));
+    if (off <= QP_TOLERANCE)
+        return QP_OPTIMAL;
+    meet_active(q);
+    moved = settle(q, q->v) && q->active == N ? 0.0 : off; /* N active ones leave no other move */
+    for (i = 0; i < N; ++i)
+        moved = most_of(moved, fabs(q->near[i] - q->v[i]));
+    if (!(moved <= QP_BLURRED))
+        return stop_early(q, q->v, q->iterations);
+    memcpy(q->v, q->near, sizeof q->v);
+    return QP_OPTIMAL;
+}
+
 /* Solves with the constraints: q->unconstrained holds the minimum without them. */
 static int solve_constrained(Qp *q)
 {
@@ -58,7 +94,7 @@ static int solve_constrained(Qp *q)
         p = most_violated(q, &excess);
         if (p < 0) {
             if (refined)
-                return QP_OPTIMAL;
+                return finish(q);
             refine(q);
             refined = 1;
             continue;

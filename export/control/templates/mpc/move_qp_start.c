@@ -37,27 +37,45 @@ static double least_of(double a, double b)
     return b < a ? b : a;
 }
 
-/* A feasible point near the minimum: the free minimum moved into the bounds step by step, then rounds of exact line
- * searches along single moves and along moves that are shifted by a step. 0 when the bounds leave nothing between them. */
-static int approach(Qp *q)
+/* `wanted` (N moves) moved into the bounds step by step, into q->near; 0 when no moves keep all bounds. A step must end
+ * where the later ones can still keep theirs: sums of step i between least[i] and most[i], from the last step back. */
+static int settle(Qp *q, const double *wanted)
+{
+    const double *lower = q->lower, *upper = q->upper;
+    double *x = q->near, *s = q->near + N, least[N], most[N];
+    int i, j;
+    for (i = N - 1; i >= 0; --i) {
+        const int k = i + CHANNELS;
+        least[i] = k >= N ? lower[N + i] : most_of(lower[N + i], least[k] - upper[k]);
+        most[i] = k >= N ? upper[N + i] : least_of(upper[N + i], most[k] - lower[k]);
+    }
+    for (j = 0; j < N; ++j) {
+        const double before = j < CHANNELS ? 0.0 : s[j - CHANNELS];
+        const double low = most_of(lower[j], least[j] - before), high = least_of(upper[j], most[j] - before);
+        if (!(low <= high + QP_TOLERANCE * (1.0 + fabs(high))))
+            return 0;
+        x[j] = least_of(most_of(wanted[j], low), high);
+        s[j] = before + x[j];
+    }
+    return 1;
+}
+
+/* A feasible point near the minimum: `start` moved into the bounds step by step, then rounds of exact line
+ * searches along single moves and along moves that are shifted by a step. 0 when there is none. */
+static int approach(Qp *q, const double *start)
 {
     double *x = q->near, *s = q->near + N, slope[N];
     const double *lower = q->lower, *upper = q->upper, *h;
     int i, j, sweep;
+    if (!settle(q, start))
+        return 0;
     if (!q->hessian)
         build_full(q);
     h = q->hessian;
     for (i = 0; i < N; ++i)
         slope[i] = 0.0;
-    for (j = 0; j < N; ++j) {
-        const double before = j < CHANNELS ? 0.0 : s[j - CHANNELS];
-        const double least = most_of(lower[j], lower[N + j] - before), most = least_of(upper[j], upper[N + j] - before);
-        if (!(least <= most))
-            return 0;
-        x[j] = least_of(most_of(q->unconstrained[j], least), most);
-        s[j] = before + x[j];
+    for (j = 0; j < N; ++j)
         add_scaled(x[j] - q->unconstrained[j], h + j * N, slope);
-    }
     for (sweep = 0; sweep < QP_SWEEPS; ++sweep) {
         double farthest = 0.0;
         for (j = 0; j < N; ++j) {
@@ -114,7 +132,7 @@ static void take(Qp *q, int i, double sign)
 static int guess(Qp *q)
 {
     int i, channel;
-    if (!approach(q))
+    if (!approach(q, q->unconstrained))
         return 0;
     forget(q);
     for (channel = 0; channel < CHANNELS; ++channel) {
@@ -135,10 +153,10 @@ static int guess(Qp *q)
     return 1;
 }
 
-/* Without the minimum: the feasible point, or when there is none, hold. */
-static int stop_early(Qp *q, int iterations)
+/* Without the minimum: a feasible point near `start`, or when there is none, hold. */
+static int stop_early(Qp *q, const double *start, int iterations)
 {
-    if (!approach(q))
+    if (!approach(q, start))
         return hold(q, QP_INFEASIBLE, iterations);
     memcpy(q->v, q->near, sizeof q->v);
     forget(q);

@@ -97,6 +97,35 @@ def test_parts_add_up_to_the_same_sequence() -> None:
     assert whole.least.steps == parts.cpu.steps == 20_500
 
 
+class Timed:
+    """Stands for a block: its first pass over a part takes the given times by the clock and by the CPU, others 100 ns."""
+
+    n_in, iterations_at = 1, -1
+
+    def __init__(self, once: float, cpu: float) -> None:
+        self.first, self.repeats = (once, cpu), []
+
+    def time_steps(self, inputs, repeats: int):
+        self.repeats.append(repeats)
+        once, cpu = (np.full(len(inputs), 100.0) for _ in range(2))
+        if repeats == 1:
+            once[7], cpu[7] = self.first
+        return once, once, cpu, np.zeros((len(inputs), 1))
+
+
+def test_only_what_may_be_the_slowest_is_repeated_and_an_interruption_is_no_slow_step() -> None:
+    seen = Adversary()
+    first = Timed(50_000.0, 48_000.0)
+    seen.attack(first, 1000, seed=0)  # the first part is always repeated: the step is not slow after all
+    assert first.repeats == [1, 2] and seen.least.most == 100.0
+    interrupted = Timed(4e6, 90.0)
+    seen.attack(interrupted, 1000, seed=0)  # by others for 4 ms
+    assert interrupted.repeats == [1] and seen.least.most == 100.0 and seen.once.most == 4e6
+    slower = Timed(4e4, 3.9e4)
+    seen.attack(slower, 1000, seed=0)
+    assert slower.repeats == [1, 2] and seen.ticks == seen.least.steps == 3000
+
+
 def test_step_times_have_the_percentiles_of_their_numbers() -> None:
     ns = np.random.default_rng(0).lognormal(7.0, 1.0, 20_000)
     times = StepTimes()
