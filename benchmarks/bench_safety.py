@@ -81,7 +81,7 @@ def over_udp(test: Rehearsal, faults: Faults, peak: float = math.inf) -> dict[st
     """
     study = load_study(test.study)
     section = study.need("run", study.run)
-    side = find_rig(test.rig, section.rate, study.folder)
+    side = find_rig(test.rig, section.rate, study.folder, section.settings)
     key = bytes(range(32))
     rig = Rig(side.loop, side.commands, side.measured, key=key, faults=faults, lease=10.0)
     server = threading.Thread(target=rig.serve, kwargs={"seconds": 60.0, "sessions": 1})
@@ -116,7 +116,7 @@ def tick_ns(test: Rehearsal, *, watched: bool, ticks: int) -> float:
     """CPU time of a tick of the guarded loop; without the default rules on the actuator and the detectors as before."""
     study = load_study(test.study)
     section = study.need("run", study.run)
-    side = find_rig(test.rig, section.rate, study.folder)
+    side = find_rig(test.rig, section.rate, study.folder, section.settings)
     rig = InProcessRig(side.loop, side.commands, side.measured)
     found = safety_watches.watched_actuators
     if not watched:

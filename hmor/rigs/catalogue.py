@@ -97,28 +97,59 @@ def from_part(part: Substructure, rate: float) -> PhysicalSide:
     return PhysicalSide(loop, commands, measured)
 
 
-def _call(name: str, function: Any, rate: float) -> Any:
-    """Call a function of nothing or of the rate; anything else is not called at all."""
-    wanted = f"Rig {name!r} must be a substructure, a PhysicalSide, or a Python function of nothing or of `rate`"
+def _needs(name: str, function: Any) -> list[str]:
+    """Return what a function of nothing, of the rate, or of rate and settings needs; nothing else is called at all.
+
+    Settings that it may leave out count: it is given those of its test all the same.
+    """
+    wanted = (
+        f"Rig {name!r} must be a substructure, a PhysicalSide, or a Python function of nothing, of `rate`, or of "
+        "`rate` and `settings`"
+    )
     if not inspect.isfunction(function):
         raise ConfigError(f"{wanted}, got {function!r}.")
     optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    signature = inspect.signature(function).parameters.values()
-    needed = [p.name for p in signature if p.default is p.empty and p.kind not in optional]
-    if needed not in ([], ["rate"]):
+    signature = [p for p in inspect.signature(function).parameters.values() if p.kind not in optional]
+    names = [p.name for p in signature]
+    needed = names if names == ["rate", "settings"] else [p.name for p in signature if p.default is p.empty]
+    if needed not in ([], ["rate"], ["rate", "settings"]):
         raise ConfigError(f"{wanted}, got one of {', '.join(needed)}.")
+    return needed
+
+
+def _call(name: str, function: Any, rate: float, settings: Mapping[str, Any]) -> Any:
+    needed = _needs(name, function)
     try:
-        return function(rate) if needed else function()
+        return function(*(rate, dict(settings))[: len(needed)])
     except ConfigError:
         raise
     except Exception as error:  # the user's own code
         raise ConfigError(f"Rig {name!r} cannot be made: {type(error).__name__}: {error}.") from error
 
 
-def find_rig(name: str, rate: float, folder: Path) -> PhysicalSide:
+def _named(name: str, folder: Path) -> Any:
+    """Return the object "module:name" of a rig."""
+    from hmor.study.loading import import_object
+
+    try:
+        return import_object(name, folder)
+    except ConfigError as error:
+        raise ConfigError(f"Rig {name!r}: {error}.") from error
+
+
+def takes_settings(name: str, folder: Path) -> bool:
+    """Tell whether a rig is a function of the settings of its test."""
+    if ":" not in name:
+        return False
+    made = _named(name, folder)
+    return not isinstance(made, Substructure | PhysicalSide) and "settings" in _needs(name, made)
+
+
+def find_rig(name: str, rate: float, folder: Path, settings: Mapping[str, Any] | None = None) -> PhysicalSide:
     """Return a built-in rig, a problem of the catalogue, or "module:name".
 
-    The latter names a Substructure or a PhysicalSide, or a function of nothing or of `rate` that returns one.
+    The latter names a Substructure or a PhysicalSide, or a function that returns one: of nothing, of `rate`, or of
+    `rate` and the `settings` of the test, so that both sides know the same specimen.
     """
     if name in RIGS:
         return RIGS[name](rate)
@@ -129,14 +160,9 @@ def find_rig(name: str, rate: float, folder: Path) -> PhysicalSide:
     if ":" not in name:
         known = ", ".join((*RIGS, *CATALOGUE))
         raise ConfigError(f'Rig must be one of {known} or "module:name" of a substructure, got {name!r}.')
-    from hmor.study.loading import import_object
-
-    try:
-        made: Any = import_object(name, folder)
-    except ConfigError as error:
-        raise ConfigError(f"Rig {name!r}: {error}.") from error
+    made = _named(name, folder)
     if not isinstance(made, Substructure | PhysicalSide):
-        made = _call(name, made, rate)
+        made = _call(name, made, rate, settings or {})
     if isinstance(made, Substructure):
         return from_part(made, rate)
     if not isinstance(made, PhysicalSide):

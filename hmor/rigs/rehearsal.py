@@ -48,7 +48,7 @@ def run(
     """Run the test; return its record, whether it tripped, what the specimen truly did, and the monitor."""
     study = load_study(test.study)
     section = study.need("run", study.run)
-    side = replace(find_rig(test.rig, section.rate, study.folder), measured=test.measured)
+    side = replace(find_rig(test.rig, section.rate, study.folder, section.settings), measured=test.measured)
     rig, truth = lying_rig(side, lie, noise=test.noise, seed=seed, onset=onset, largest=largest)
     prepared = prepare(section, study.folder, study.study.seed, actuators={"rig": rig})
     monitor = prepared.loop.blocks["monitor"]

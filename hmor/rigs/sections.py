@@ -62,7 +62,8 @@ class UdpSection(ActuatorSection):
     """[run.actuator] kind = "udp": a rig at host and port; `key_file` holds the key both sides sign with.
 
     rig: name of a rig that `hmor rig` plays: it is started in a process of its own for the test, with a key of its own;
-    without a clock it is a part of this process.
+    without a clock it is a part of this process. A rig of your own, "module:function", may be a function of `rate` and
+    `settings`, those of the run.
     A rig on another machine needs a key; `insecure = true` says that it has none and everybody on the network is
     trusted. protocol: 1 for a rig of before, which has no watchdog of its own (docs/rig_protocol.md).
     """

@@ -95,3 +95,32 @@ def followers(calls: Sequence[Call], names: Collection[str], behind: str) -> set
             if found & {item if isinstance(item, str) else item.name for item in call.inputs}:
                 found |= set(call.outputs)
     return found
+
+
+def unguarded(calls: Sequence[Call], sent: Collection[str], behind: str) -> list[tuple[str, str]]:
+    """Return (block, signal) where blocks behind the monitor (named `behind`) make `sent` signals of what it misses.
+
+    Signals on the test clock from before the monitor (excitation, models, targets) go on when it ends the test, also
+    when a block with timed=False passes them on; so does a Table on any clock. Measured ones are stepped in every tick
+    and may be read; a Fade with the monitor's state ends any other.
+    """
+    order = [call.name for call in calls]
+    before, later = calls[: order.index(behind)], calls[order.index(behind) + 1 :]
+    early: set[str] = set()
+    for call in before:
+        if call.timed or early & {item for item in call.inputs if isinstance(item, str)}:
+            early |= set(call.outputs)
+    early |= {signal for call in calls if isinstance(call.block, _core.Table) for signal in call.outputs}
+    states = followers(calls, ["monitor.state"], behind)
+    read = {call.name: [item if isinstance(item, str) else item.name for item in call.inputs] for call in later}
+    made, found, size = set(sent), [], -1
+    open_ones = [c for c in later if not (isinstance(c.block, _core.Fade) and read[c.name][-1] in states)]
+    while len(made) > size:
+        size = len(made)
+        for call in open_ones:
+            if made & set(call.outputs):
+                made |= set(read[call.name])
+    for call in open_ones:
+        if made & set(call.outputs):
+            found += [(call.name, signal) for signal in read[call.name] if signal in early]
+    return found

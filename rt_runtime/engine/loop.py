@@ -14,7 +14,7 @@ import numpy as np
 
 from rt_runtime import _core
 from rt_runtime.checks import positive, whole
-from rt_runtime.engine.calls import UNTIMED, Call, followers, in_every_tick, wiring_problems
+from rt_runtime.engine.calls import UNTIMED, Call, in_every_tick, wiring_problems
 from rt_runtime.engine.desk import Desk
 from rt_runtime.engine.pacing import Pacing, Status, run_paced
 from rt_runtime.engine.records.ended import blame, why_it_ended, with_losses
@@ -201,9 +201,8 @@ class Loop:
         SIGINT, SIGTERM, SIGHUP and SIGQUIT ask for a stop and `status` is called about ten times a second; an actuator
         that is not simulated needs the clock. With `folder` every recorded signal goes to disk while the loop runs. A
         loop with a monitor starts the command where the actuator stands and takes it to rest after `duration`.
-        `desk` lets an operator watch the run and give orders.
-        Returns the record. Raises `Tripped` with the record so far when the monitor trips, a block faults, a signal is
-        not finite (both without a monitor) or the clock cannot be kept.
+        `desk` lets an operator watch the run and give orders. Returns the record. Raises `Tripped` with the record so
+        far when the monitor trips, a block faults, a signal is not finite (both without a monitor) or the clock fails.
         """
         ticks = round(positive(duration, "duration", "Loop.run") * self.rate)
         if ticks < 1:
@@ -317,9 +316,10 @@ class Loop:
         """Step the writers of these `names`, what they read in a tick, and all blocks `behind` one in every tick."""
         self._calls = in_every_tick(self._calls, names, behind)
 
-    def followers(self, names: Collection[str], *, behind: str) -> set[str]:
-        """Return the signals that the blocks behind one make of these `names`."""
-        return followers(self._calls, names, behind)
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The blocks as they are wired, in the order of a tick."""
+        return tuple(self._calls)
 
     def is_constant(self, name: str) -> bool:
         """Tell whether a signal was declared as a constant."""

@@ -74,6 +74,8 @@ def test_a_broken_sensor_of_one_box_takes_both_poses_to_rest() -> None:
         assert np.abs(way[0]).max() > 1e-5
         assert np.abs(way[-1]).max() < 1e-9
     assert np.abs(record["faded[10]"][ending][300:]).max() == 0.0
+    assert np.abs(record["ahead[26]"][-1]).max() == 0.0  # nor does the preview go on
+    assert np.abs(record["box1.pose[6]"][-1]).max() < 5e-5  # the box without a fault stands at rest
 
 
 def test_a_motion_beyond_a_box_never_starts() -> None:

@@ -14,7 +14,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rt_runtime import ConfigError, Record, RecordWarning, Rule, RunFolder, Tripped, UdpRig, load_run, replay
+from rt_runtime import (
+    ConfigError,
+    Loop,
+    PythonBlock,
+    Record,
+    RecordWarning,
+    Rig,
+    Rule,
+    RunFolder,
+    Tripped,
+    UdpRig,
+    load_run,
+    replay,
+)
 from tests.loop.rig_loop import BUSY, PACING, STALE, STROKE, assert_within_limits, rig_loop
 from tests.loop.rig_process import STIFFNESS, rig_process
 
@@ -161,6 +174,72 @@ def test_a_stopped_rig_holds_the_command_and_goes_on_after_it_continues() -> Non
     assert record["rig.age"][at] == 101.0
     assert (record["command"][held] == record["command"][at - 1]).all()
     assert record["monitor.state"][held.nonzero()[0][-1] + 1] == 3.0  # running again
+
+
+def test_a_rig_that_was_stopped_for_longer_than_its_lease_obeys_nothing_that_waited() -> None:
+    """Its process sleeps through 200 commands on a way to 4 mm; what it says after it wakes up is on its way to rest."""
+    with rig_process(watchdog={"lease": 0.3, "ramp": 0.2}) as (process, port):
+        actuator = UdpRig(1, 2, port=port)
+        actuator.start()
+
+        def command(x: float) -> float:
+            actuator.write(0.0, np.array([x]))
+            time.sleep(0.002)
+            return float(actuator.read(0.0)[0][0])
+
+        while command(0.001) < 0.0009:
+            pass
+        process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+        for x in np.linspace(0.001, 0.004, 200):
+            command(x)
+        process.send_signal(signal.SIGCONT)
+        seen, end = [0.001], time.monotonic() + 20.0
+        while seen[-1] > 1e-4 and time.monotonic() < end:
+            seen.append(command(0.004))
+        assert seen[-1] <= 1e-4 and max(seen) <= 0.001
+        assert actuator.read(0.0)[2] < 0  # the rig says that it has taken itself back
+        actuator.stop()
+
+
+def test_a_specimen_that_takes_longer_than_the_lease_for_a_tick_loses_its_session_as_well() -> None:
+    """It dwells at 2 mm, in the midst of reading: the commands on a way to 4 mm that wait meanwhile are not obeyed."""
+    dwells = []
+
+    def follow(t: float, u: np.ndarray) -> list[float]:
+        if u[0] >= 0.002 and not dwells:
+            dwells.append(t)
+            time.sleep(0.8)
+        return [float(u[0])]
+
+    loop = Loop(1000.0)
+    loop.constant("command", 0.0, unit="m")
+    loop.signal("x", unit="m")
+    loop.add("specimen", PythonBlock(follow, n_in=1, n_out=1), inputs=["command"], outputs=["x"])
+    rig = Rig(loop, ["command"], ["x"], lease=0.3, ramp=0.2)
+    serving = threading.Thread(target=rig.serve, kwargs={"seconds": 30.0})
+    serving.start()
+    actuator = UdpRig(1, 1, port=rig.port)
+
+    def command(x: float) -> float:
+        actuator.write(0.0, np.array([x]))
+        time.sleep(0.002)
+        return float(actuator.read(0.0)[0][0])
+
+    try:
+        actuator.start()
+        while command(0.001) < 0.0009:
+            pass
+        for x in np.linspace(0.002, 0.004, 50):
+            command(x)
+        seen, end = [0.001], time.monotonic() + 20.0
+        while seen[-1] > 1e-4 and time.monotonic() < end:
+            seen.append(command(0.004))
+        assert dwells and seen[-1] <= 1e-4 and max(seen) <= 0.002
+    finally:
+        actuator.stop()
+        rig.stop()
+        serving.join()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,9 @@ import pytest
 
 from hmor.studies.base import Options
 from hmor.studies.shake_table import compensators, drive, sink
+from hmor.study.file import load_study
 from hmor.study.simulate import built_in_test
+from hmor.study.stages.execute import prepare_study
 from hmor.study.stages.pipeline import find_pipeline
 from mor import lhs
 from mor.dynamics.control_design import low_pass
@@ -48,7 +51,7 @@ def test_fixed_model_makes_it_worse_and_the_best_drive_is_kept() -> None:
 
 def test_drive_starts_and_ends_at_zero_within_its_limit() -> None:
     options = Options(settings={"largest": 2.0})
-    found, record = drive.iterate(drive.CASES["estimated"], drive.target(options), {}, options)
+    found, record = drive.iterate("estimated", drive.target(options), {}, options)
     assert np.abs(found.drive).max() <= 2.0
     assert found.limited > 0
     assert np.abs(found.drive[[0, -1]]).max() < 1e-4
@@ -125,6 +128,7 @@ def test_feedforward_on_the_true_model_leaves_its_low_pass() -> None:
         ("shake_table", {"runs": 0}, r"runs of study 'shake_table' must be a whole number of at least 1, got 0"),
         ("shake_table", {"share": 2.0}, r"share of iterate_drive must lie above 0 and up to 1, got 2"),
         ("shake_table", {"case": "fixed", "scale": 1.5}, r"must keep the table within 76.2 mm, got .* lower scale"),
+        ("shake_table", {"case": "fixed", "scale": 0.6}, r"got 87\.. mm in run 2 of case 'fixed'"),  # the first is kept
         ("table_sink", {"case": "pid"}, r"case of study 'table_sink' must be one of 'none', 'feedforward'"),
         ("table_sink", {"case": "state", "curvature": -1.0}, r"Parameter 'curvature' must lie in .* got -1"),
         ("table_sink", {"case": "state", "scale": 2.0}, r"Largest motion of floor 2 must be at most 68.6 mm"),
@@ -159,4 +163,16 @@ def test_table_and_sink_are_a_rig_and_the_frame_a_side_beside_it(tmp_path: Path)
     low, high, unit = result["ranges"]["measured"]
     assert unit == "m" and high - low > 0.02
     with pytest.raises(ConfigError, match="rate of the rig of table_sink must be 1000 Hz, got 500 Hz"):
-        sink.sink_rig(500.0)
+        sink.sink_rig(500.0, {})
+
+
+def test_the_rig_has_the_sink_of_the_settings_of_the_run() -> None:
+    """Played inside the process of a run without a clock, and by hmor rig --set beside one with a clock."""
+    forces = []
+    for settings in ({"damping": 9.0, "curvature": 800.0}, {}):
+        changes = {"run": {"paced": False, "settings": settings}}
+        forces.append(prepare_study(load_study("table_sink", changes=changes)).loop.run(6.0)["force"])
+    assert np.abs(forces[0] - forces[1]).max() > 0.05 * np.abs(forces[1]).max()
+    wrong = load_study("table_sink", changes={"run": {"settings": {"damping": -1.0}}})
+    with ExitStack() as stack, pytest.raises(ConfigError, match=r"did not start: .*[Dd]amping.* -1"):
+        prepare_study(wrong, stack)

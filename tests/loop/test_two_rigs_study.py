@@ -47,7 +47,7 @@ measured = { x2 = "m", f2 = "N" }
 commands = ["c2"]
 """
 SPRINGS = """
-from rt_runtime import Gain, Rule, Table
+from rt_runtime import Fade, Gain, Rule, Table
 
 def wanted(loop, bundles, settings):
     loop.signal("wanted[2]", unit="m")
@@ -62,6 +62,44 @@ def early(loop, bundles, settings):
 def late(loop, settings):
     loop.signal("e", unit="m")
     loop.add("late", Gain(1.0), inputs=["c1"], outputs=["e"])
+
+def mixed(loop, settings):
+    loop.signal("e", unit="m")
+    loop.signal("half", unit="m")
+    loop.add("half", Gain(0.5), inputs=["wanted_2"], outputs=["half"])
+    loop.add("mixed", Gain([[1.0, 1.0]]), inputs=["c1", "half"], outputs=["e"])
+
+def passed_on(loop, bundles, settings):
+    loop.signal("copy", unit="m")
+    rules = wanted(loop, bundles, settings)
+    loop.add("copy", Gain(1.0), inputs=["wanted_2"], outputs=["copy"], timed=False)
+    return rules
+
+def copied(loop, settings):
+    loop.signal("e", unit="m")
+    loop.add("mixed", Gain([[1.0, 1.0]]), inputs=["c1", "copy"], outputs=["e"])
+
+def played(loop, settings):
+    loop.signal("e", unit="m")
+    loop.signal("dance", unit="m")
+    loop.add("dance", Table([0.0, 0.3], [0.0, 0.003]), outputs=["dance"])
+    loop.add("mixed", Gain([[1.0, 1.0]]), inputs=["c1", "dance"], outputs=["e"])
+
+def faded(loop, settings, state="monitor.state"):
+    loop.signal("e", unit="m")
+    loop.signal("half", unit="m")
+    loop.add("half", Fade(1, duration=0.05, dt=1e-3), inputs=["wanted_2", state], outputs=["half"])
+    loop.add("mixed", Gain([[1.0, 1.0]]), inputs=["c1", "half"], outputs=["e"])
+
+def never_faded(loop, settings):
+    loop.constant("one", 3.0)
+    faded(loop, settings, "one")
+
+def fed_back(loop, settings):
+    loop.signal("e", unit="m")
+    loop.signal("beside", unit="m")
+    loop.add("beside", Gain(1.0), inputs=["wanted_2"], outputs=["beside"])
+    loop.add("mixed", Gain([[1.0, -0.1]]), inputs=["c1", "x1"], outputs=["e"])
 
 def past(loop, settings):
     loop.signal("e", unit="m")
@@ -142,6 +180,26 @@ def test_nothing_is_sent_that_comes_from_before_the_monitor(tmp_path: Path) -> N
             ConfigError, match="Signal 'e' of actuator 'north' must be made of a command of the monitor"
         ):
             prepare_study(study(tmp_path, sent=sent, behind=around))
+    refused = {
+        "mixed": ("wanted", "half", "wanted_2"),
+        "never_faded": ("wanted", "half", "wanted_2"),
+        "copied": ("passed_on", "mixed", "copy"),  # timed=False makes it no measured signal
+        "played": ("wanted", "mixed", "dance"),  # a table plays on, on whichever side of the monitor
+    }
+    for name, (before, block, signal) in refused.items():
+        around = ('loop = "springs:wanted"', f'loop = "springs:{before}"\nbehind = "springs:{name}"')
+        words = f"Block '{block}' behind the monitor must not make a command of '{signal}', which a block of the test"
+        with pytest.raises(ConfigError, match=words):
+            prepare_study(study(tmp_path, sent=sent, behind=around))
+    for name in (
+        "faded",
+        "fed_back",
+    ):  # a trip ends the first, the second is measured; what is not sent may be anything
+        around = ('loop = "springs:wanted"', f'loop = "springs:wanted"\nbehind = "springs:{name}"')
+        trips = ("rate = 1000.0", "rate = 1000.0\nsettings = { most = 100.0 }")
+        with pytest.raises(Tripped, match="rule 'f2_limit'") as trip:
+            prepare_study(study(tmp_path, sent=sent, behind=around, most=trips)).loop.run(0.3)
+        assert abs(trip.value.record["e"][-1]) < 1e-5 < np.abs(trip.value.record["e"]).max()
     unknown = (', measured = "x1"', "")
     with pytest.raises(ConfigError, match="Command 'c1' must name the signal that says where its actuator stands"):
         prepare_study(study(tmp_path, sent=sent, behind=right, unknown=unknown))

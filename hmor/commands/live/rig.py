@@ -88,6 +88,10 @@ def register(app: typer.Typer) -> None:
             int,
             typer.Option(min=1, max=2, metavar="VERSION", help="Version of the rig protocol; 1 for a loop of before."),
         ] = 2,
+        setting: Annotated[
+            list[str] | None,
+            typer.Option("--set", metavar="NAME=VALUE", help="A setting of the rig, if it has any; may be repeated."),
+        ] = None,
         as_json: JsonOption = False,
     ) -> None:
         """Play the physical side of a test over UDP.
@@ -107,11 +111,15 @@ def register(app: typer.Typer) -> None:
             new_key(make_key)
             print(f"Wrote {make_key}.", file=sys.stderr)
             return
-        from hmor.rigs.catalogue import find_rig
-        from rt_runtime import Faults, Rig
+        from hmor.commands.simulate import read_settings
+        from hmor.rigs.catalogue import find_rig, takes_settings
+        from rt_runtime import ConfigError, Faults, Rig
         from rt_runtime.engine.stop_signals import StopSignals
 
-        side = find_rig(name, rate, Path.cwd())
+        settings = read_settings(setting or [])
+        if settings and not takes_settings(name, Path.cwd()):
+            raise ConfigError(f"Rig {name!r} has no settings: --set {next(iter(settings))}=... would do nothing.")
+        side = find_rig(name, rate, Path.cwd(), settings)
         key = read_key(key_file) if key_file is not None else b""
         nan_tick, stuck_tick = (-1 if tick is None else tick for tick in (nan_at, stuck_at))
         faults = Faults(loss, late, late_by, repeat, reorder, forge, replay, nan_tick, stuck_tick, seed, twin, creep)

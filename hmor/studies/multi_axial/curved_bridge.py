@@ -19,6 +19,7 @@ from hmor.studies.base import Options, Run, VirtualTest, ground_motion
 from hmor.studies.multi_axial.loading_box import (
     BOUNDS,
     DT,
+    FADE,
     FORCE,
     NOISE,
     RATE,
@@ -47,6 +48,7 @@ from mor.excitation import Excitation
 from mor.models.multi_axial.curved_bridge import INTERFACE, bridge_deck, interface_freedoms, pier_axial, pier_stiffness
 from mor.models.multi_axial.loading_box import LIMBS, actuators, platform
 from rt_runtime import (
+    Fade,
     Gain,
     GuardedPose,
     Loop,
@@ -229,8 +231,13 @@ def add_deck(loop: Loop, damping: float, *, faded: bool) -> None:
 
 
 def add_control(loop: Loop, case: Case, found: Mapping[int, Sequence[TrackingMpc]], *, wanted: str) -> None:
-    """Add the controllers of both boxes, from the poses `wanted` to command[6]."""
-    state = [f"x[{len(numerical(case.damping).A)}]"] if case.control == "state" else []
+    """Add the controllers of both boxes, from the poses `wanted` to command[6]; behind a monitor the preview fades."""
+    n = len(numerical(case.damping).A)
+    state = [f"x[{n}]"] if case.control == "state" else []
+    if state and wanted == "guarded":  # what is seen ahead ends with the test
+        loop.signal(f"ahead[{n}]")
+        loop.add("ahead", Fade(n, duration=FADE, dt=DT), inputs=[*state, "state"], outputs=[f"ahead[{n}]"])
+        state = [f"ahead[{n}]"]
     for i, prefix in BOXES.items():
         add_controllers(loop, found[i], wanted=f"{prefix}{wanted}[6]", box=i, prefix=prefix, state=state)
 

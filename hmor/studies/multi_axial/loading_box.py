@@ -47,6 +47,9 @@ BOUNDS = tuple(0.9 * s for s in (0.053, 0.053, 0.0254, 0.0254, 0.0254, 0.0254))
 """Largest command of each actuator in m."""
 
 RUNNING = STATES.index("running")
+FADE = 0.2
+"""Seconds in which forces and previews fade once the monitor ends the test."""
+
 PERTURBED = 10
 FORECAST_EVERY = 5
 """Of the ticks of a forecast, each fifth is compared with the limits of a box."""
@@ -220,11 +223,11 @@ def stroke_controller(
 
 
 def add_fade(loop: Loop, forces: Sequence[str], units: Sequence[str]) -> list[str]:
-    """Fade the forces that are fed back out within 0.2 s once the monitor no longer runs; return their new names."""
+    """Fade the forces that are fed back out within `FADE` s once the monitor no longer runs; return their new names."""
     n = len(forces)
     loop.signal(f"faded[{n}]", unit=tuple(units))
     loop.signal("state")
-    fade = Fade(n, duration=0.2, dt=DT)
+    fade = Fade(n, duration=FADE, dt=DT)
     loop.add("fade", fade, inputs=[*forces, previous("state")], outputs=[f"faded[{n}]"])
     return [f"faded[{n}]"]
 

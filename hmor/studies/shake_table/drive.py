@@ -115,13 +115,25 @@ def virtual_table(case: Case, r: Array, parameters: Mapping[str, float], seed: i
     return play
 
 
-def iterate(case: Case, r: Array, parameters: Mapping[str, float], options: Options) -> tuple[Iterated, Record]:
-    """Iterate on the virtual table; also return the record of the best run."""
+def check_stroke(record: Record, where: str) -> None:
+    """Refuse a run that would have driven the table into its stops, also one that is not kept in the end."""
+    largest = float(np.abs(record["displacement"]).max())
+    if not largest <= STROKE:
+        raise ConfigError(
+            f"Target of study 'shake_table' must keep the table within {1e3 * STROKE:.1f} mm, got "
+            f"{1e3 * largest:.1f} mm in {where}; lower scale, share or largest."
+        )
+
+
+def iterate(name: str, r: Array, parameters: Mapping[str, float], options: Options) -> tuple[Iterated, Record]:
+    """Iterate on the virtual table of a case; also return the record of the best run."""
+    case = CASES[name]
     play = virtual_table(case, r, parameters, options.seed)
     records: list[Record] = []
 
     def measured(drive: Array) -> Array:
         records.append(play(drive))
+        check_stroke(records[-1], f"run {len(records)} of case {name!r}")
         return records[-1]["measured"]
 
     found = iterate_drive(
@@ -161,12 +173,7 @@ def run(parameters: Mapping[str, float], options: Options) -> Run:
     metrics: dict[str, float] = {}
     record = None
     for name in names:
-        found, record = iterate(CASES[name], r, parameters, options)
-        if np.abs(record["displacement"]).max() > STROKE:
-            raise ConfigError(
-                f"Target of study 'shake_table' must keep the table within {1e3 * STROKE:.1f} mm, got "
-                f"{1e3 * np.abs(record['displacement']).max():.1f} mm in case '{name}'; lower scale or largest."
-            )
+        found, record = iterate(name, r, parameters, options)
         runs = int(options.settings.get("runs", 4))
         metrics |= {f"{name}_{key}": value for key, value in judge(found, record, runs).items()}
     return Run(metrics, record)

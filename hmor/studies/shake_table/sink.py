@@ -80,6 +80,11 @@ class Sink:
         return {"curvature": self.curvature, "damping": self.damping}
 
 
+def noise_of(settings: Mapping[str, Any]) -> tuple[float, float]:
+    """Read the standard deviations of both sensors from the settings."""
+    return float(settings.get("noise", NOISE)), float(settings.get("force_noise", FORCE_NOISE))
+
+
 def ground(options: Options) -> Excitation:
     """Return the record, scaled, with quiet after it, and without what the stroke cannot follow (below 0.25 Hz)."""
     motion = ground_motion(options, scale=float(options.settings.get("scale", 0.3))).padded(0.0, 5.0).resampled(RATE)
@@ -182,19 +187,21 @@ def build(case: str, motion: Excitation, parameters: Mapping[str, float], option
     settings = options.settings
     loop = Loop(RATE)
     loop.signal("command", unit="m")
-    noise = [float(settings.get("noise", NOISE)), float(settings.get("force_noise", FORCE_NOISE))]
-    add_rig(loop, previous("command"), table(parameters), Sink.of(settings), noise, options.seed)
+    add_rig(loop, previous("command"), table(parameters), Sink.of(settings), noise_of(settings), options.seed)
     add_frame(loop, case, motion, settings, "command")
     return loop
 
 
-def sink_rig(rate: float) -> PhysicalSide:
-    """Table, sink and sensors as a rig of their own: `command` in, `measured` and `force` out."""
+def sink_rig(rate: float, settings: Mapping[str, Any]) -> PhysicalSide:
+    """Table, sink and sensors as a rig of their own: `command` in, `measured` and `force` out.
+
+    Settings: `curvature`, `damping`, `noise` and `force_noise` as of the virtual test.
+    """
     if rate != RATE:
         raise ConfigError(f"rate of the rig of table_sink must be {RATE:g} Hz, got {rate:g} Hz.")
     loop = Loop(rate)
     loop.constant("command", 0.0, unit="m")
-    add_rig(loop, "command", POSITION_TABLE, Sink(), (NOISE, FORCE_NOISE), seed=0)
+    add_rig(loop, "command", POSITION_TABLE, Sink.of(settings), noise_of(settings), seed=0)
     return PhysicalSide(loop, ("command",), ("measured", "force"))
 
 

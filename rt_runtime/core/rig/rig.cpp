@@ -58,8 +58,10 @@ std::int64_t Rig::serve(double seconds) noexcept {
     std::int64_t next = std::min({until, now + look_every_ns, watchdog_.due()});
     if (watchdog_.state() == RigState::ramping) next = std::min(next, now + static_cast<std::int64_t>(1e9 * loop_.dt()));
     for (std::size_t i = 0; i < n_waiting_; ++i) next = std::min(next, waiting_[i].due_ns);
-    socket_.wait(std::max<std::int64_t>(next - now, 0));
-    receive();  // before the watchdog looks: what waited while this process slept has come in time
+    const std::int64_t pause = std::max<std::int64_t>(next - now, 0);
+    socket_.wait(pause);
+    wake(pause);
+    receive();  // before the watchdog looks: what waited while this process slept a moment has come in time
     watch();
     send_due();
   }
@@ -72,6 +74,7 @@ void Rig::receive() noexcept {
   sockaddr_in from{};
   std::int64_t arrived = 0;
   for (int i = 0; i < UdpRig::most_reads; ++i) {
+    wake(0);  // the specimen may have taken longer than the lease for the last one, or a stop have come in its midst
     if (!socket_.receive(wire_, arrived, &from)) return;
     ++traffic_.received;
     const Verdict verdict = seal_.read(wire_, message);
@@ -185,6 +188,18 @@ void Rig::release(const Datagram& bye, const sockaddr_in& from) noexcept {
   Datagram released = reply(Datagram::released, bye);
   released.count = 0;
   say(released, from);
+}
+
+/// Before anything that waited is read: where this process did not look for longer than the lease beside its own pause (it
+/// was stopped, or a step of the specimen took as long), nobody held the specimen, so the session is over. The first look
+/// of a process finds no session to lose.
+void Rig::wake(std::int64_t pause) noexcept {
+  const std::int64_t now = now_ns(), slept = now - awake_ns_;
+  awake_ns_ = now;
+  if (slept <= pause + watchdog_.lease_ns()) return;
+  const RigState before = watchdog_.state();
+  watchdog_.release(true, now);
+  changed(before);
 }
 
 void Rig::obey(const Datagram& command, const sockaddr_in& from) noexcept {

@@ -26,7 +26,8 @@ struct RigFaults {
 ///
 /// Each command sets the loop's command signals and makes it take as many ticks as the commands' sequence advanced, so
 /// a lost command costs no time of the specimen; then the measured signals go back. One session at a time owns the rig.
-/// When its commands stop coming, the watchdog holds the last one, then ramps to rest on the rig's own clock. The
+/// When its commands stop coming, the watchdog holds the last one, then ramps to rest on the rig's own clock; likewise
+/// when the rig itself did not run for longer than the lease: commands that waited for it are not obeyed then. The
 /// specimen stays as it is from session to session, unless `reset` is set.
 class Rig {
  public:
@@ -63,6 +64,7 @@ class Rig {
   void grant(const Datagram& claim, const sockaddr_in& from) noexcept;
   void obey(const Datagram& command, const sockaddr_in& from) noexcept;
   void release(const Datagram& bye, const sockaddr_in& from) noexcept;
+  void wake(std::int64_t pause) noexcept;
   void say_busy(const Datagram& asker, const sockaddr_in& to) noexcept;
   void watch() noexcept;
   void changed(RigState before) noexcept;
@@ -93,7 +95,7 @@ class Rig {
   Nonce loop_nonce_{}, rig_nonce_{};  // of the session
   sockaddr_in owner_{};
   std::uint64_t sequence_ = 0;
-  std::int64_t sessions_ = 0, byes_ = 0, ticks_ = 0, last_command_ns_ = 0, ramped_ = 0;
+  std::int64_t sessions_ = 0, byes_ = 0, ticks_ = 0, last_command_ns_ = 0, ramped_ = 0, awake_ns_ = 0;
   std::vector<double> rest_, from_, stuck_;
   std::array<Waiting, 256> waiting_{};
   std::size_t n_waiting_ = 0;

@@ -67,6 +67,7 @@ class Watchdog {
   bool owned() const noexcept { return state_ == RigState::live || state_ == RigState::holding; }
   /// Nobody else may have it.
   bool taken() const noexcept { return owned() || state_ == RigState::ramping; }
+  std::int64_t lease_ns() const noexcept { return patience_.lease; }
   double ramp_ns() const noexcept { return static_cast<double>(patience_.ramp); }
 
  private:

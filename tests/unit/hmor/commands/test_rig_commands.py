@@ -5,11 +5,12 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from hmor.cli import app
-from hmor.rigs.catalogue import CATALOGUE, RIGS, find_rig, from_part
+from hmor.rigs.catalogue import CATALOGUE, RIGS, find_rig, from_part, takes_settings
 from hmor.rigs.key import read_key
 from rt_runtime import ConfigError
 from tests.unit.hmor.commands.test_run_commands import hmor
@@ -33,7 +34,10 @@ def test_every_rig_of_the_catalogue_and_any_substructure_can_be_played() -> None
         find_rig("nothing", 1000.0, ROOT)
     with pytest.raises(ConfigError, match="must be or return a substructure or a PhysicalSide"):
         find_rig("tempfile:gettempdir", 1000.0, ROOT)
-    of = r"must be a substructure, a PhysicalSide, or a Python function of nothing or of `rate`, got "
+    of = (
+        "must be a substructure, a PhysicalSide, or a Python function of nothing, of `rate`, or of `rate` and "
+        "`settings`, got "
+    )
     for name, got in {"os:system": "<built-in", "os:getcwd": "<built-in", "os:path": "<module", "math:pi": "3.14",
                       "shutil:rmtree": "one of path", "builtins:print": "<built-in", "subprocess:Popen": "<class"}.items():  # fmt: skip
         with pytest.raises(ConfigError, match=f"Rig '{name}' {of}{got}"):
@@ -43,6 +47,24 @@ def test_every_rig_of_the_catalogue_and_any_substructure_can_be_played() -> None
     from mor.models.bouc_wen import bouc_wen_part
 
     assert from_part(bouc_wen_part(), 1000.0).loop.run(0.01).ended == "finished"
+
+
+def test_a_rig_of_settings_gets_those_of_its_test_and_others_refuse_them(tmp_path: Path) -> None:
+    (tmp_path / "stiff_rig.py").write_text(
+        "from hmor.rigs.catalogue import spring\nfrom rt_runtime import Gain\n"
+        "def made(rate, settings):\n"
+        "    side = spring(rate)\n    side.loop.signal('more')\n"
+        "    side.loop.add('more', Gain(float(settings.get('stiffness', 1.0))), inputs=['position'], outputs=['more'])\n"
+        "    return side\n"
+        "def maybe(rate, settings=None):\n    return made(rate, settings or {})\n"
+    )
+    assert not takes_settings("spring", tmp_path)
+    for name in ("stiff_rig:made", "stiff_rig:maybe"):  # settings that may be left out are given all the same
+        assert takes_settings(name, tmp_path)
+        side = find_rig(name, 1000.0, tmp_path, {"stiffness": 3.0})
+        assert side.loop.blocks["more"].step(0.0, np.array([2.0])) == 6.0
+    result = CliRunner().invoke(app, ["rig", "spring", "--set", "stiffness=3"])
+    assert "Rig 'spring' has no settings: --set stiffness=... would do nothing." in str(result.exception)
 
 
 def test_a_rig_is_a_substructure_or_a_side_of_its_own_rate(tmp_path: Path) -> None:
