@@ -39,9 +39,11 @@ types: build $(VENV)/.test-packages
 cpp: build/cpp/.built
 	cd build/cpp && ../../$(VENV)/bin/ctest --output-on-failure
 
-build/cpp/.built: $(VENV)/.packages $(CORE) $(CPP_TESTS)
+# They link the core that the Python module is made of.
+build/cpp/.built: $(VENV)/.built $(CPP_TESTS)
 	$(VENV)/bin/cmake -S rt_runtime -B build/cpp -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(VENV))/bin/ninja \
-	  -DCMAKE_BUILD_TYPE=Release -DHMOR_TESTS=ON -DHMOR_PYTHON=OFF > /dev/null
+	  -DCMAKE_BUILD_TYPE=Release -DHMOR_TESTS=ON -DHMOR_PYTHON=OFF \
+	  -DHMOR_CORE=$(abspath build/Release/libhmor_core.a) > /dev/null
 	$(VENV)/bin/cmake --build build/cpp
 	touch $@
 

@@ -43,6 +43,12 @@ class Source {
     for (double& value : found) value = number();
     return found;
   }
+  template <class T, class Draw>
+  std::vector<T> several(int usual, Draw draw) {
+    std::vector<T> found(static_cast<std::size_t>(length(usual)));
+    for (T& list : found) list = draw();
+    return found;
+  }
   Matrix matrix(int rows, int cols) {
     Matrix m(length(rows), length(cols));
     for (int i = 0; i < m.rows(); ++i)
@@ -58,8 +64,8 @@ class Source {
 void append(Plan& plan, FuzzedDataProvider& input, Source& from) {
   const int n = from.count(), k = from.count(), out = from.place();
   const auto unary = static_cast<Unary>(input.ConsumeIntegralInRange<int>(0, 9));
-  const auto binary = static_cast<Binary>(input.ConsumeIntegralInRange<int>(0, 5));
-  switch (input.ConsumeIntegralInRange<int>(0, 7)) {
+  const auto binary = static_cast<Binary>(input.ConsumeIntegralInRange<int>(0, 7));
+  switch (input.ConsumeIntegralInRange<int>(0, 11)) {
     case 0: plan.dense(from.places(k), from.matrix(n, k), from.places(n), unary, out); break;
     case 1: {
       std::vector<std::vector<double>> gain, shift;
@@ -82,6 +88,20 @@ void append(Plan& plan, FuzzedDataProvider& input, Source& from) {
     case 4: plan.clip(from.places(n), from.numbers(n), from.numbers(n), from.numbers(n), out); break;
     case 5: plan.unary(unary, from.places(n), out); break;
     case 6: plan.binary(binary, from.places(n), from.places(n), out); break;
+    case 7: plan.play(from.places(n), from.places(n), from.numbers(n), out); break;
+    case 8: plan.select(from.places(n), from.places(n), from.places(n), out); break;
+    case 9: {
+      const auto family = static_cast<Correlation>(input.ConsumeIntegralInRange<int>(-1, 5));
+      plan.correlations(from.places(k), from.matrix(k, n), from.numbers(k), from.numbers(k), family, out);
+      break;
+    }
+    case 10: {
+      const auto places = from.several<std::vector<int>>(8, [&] { return from.places(n); });
+      const auto numbers = from.several<std::vector<double>>(3, [&] { return from.numbers(n); });
+      const SteelLaw law{from.number(), from.number(), from.number(), from.number(), from.number(), from.number()};
+      plan.bars(places, numbers, input.ConsumeBool() ? SteelLaw{} : law, out);
+      break;
+    }
     default: plan.product(from.places(n), input.ConsumeIntegralInRange<int>(-1, 4), out); break;
   }
 }
