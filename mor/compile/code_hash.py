@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -18,6 +19,8 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None))
 OURS = {"mor", "rt_runtime", "export", "training", "hmor"}
 LIBRARIES = {*sys.stdlib_module_names, "numpy", "scipy", "numba", "torch"}
 INSTALLED = {"site-packages", "dist-packages"}
+
+_texts: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()
 
 
 def code_hash(*sources: Callable[..., Any] | type) -> str:
@@ -131,6 +134,13 @@ def _names(code: CodeType) -> set[str]:
 
 
 def _text(thing: Any) -> bytes:
+    """Return the text of a function or class as it was when first asked for: looking it up takes milliseconds."""
+    if thing not in _texts:
+        _texts[thing] = _source(thing)
+    return _texts[thing]
+
+
+def _source(thing: Any) -> bytes:
     try:
         return inspect.getsource(thing).encode()
     except (OSError, TypeError):

@@ -209,10 +209,10 @@ class HybridModel:
         for node in self._wiring.nodes:
             update = "start" if node.start else "end"
             fresh = [port.name for port, i in zip(node.part.inputs, node.inputs, strict=True) if i not in node.late]
-            own = values.get(node.name)
-            block = node.part.block(dt=step * node.every, parameters=own, update=update, fresh=fresh)
+            own, every = values.get(node.name), node.ticks(step)
+            block = node.part.block(dt=step * every, parameters=own, update=update, fresh=fresh)
             inputs = [previous(i) if i in node.late else i for i in node.inputs]
-            loop.add(node.name, block, inputs=inputs, outputs=node.outputs, every=node.every)
+            loop.add(node.name, block, inputs=inputs, outputs=node.outputs, every=every)
         return loop
 
     def run(
@@ -251,8 +251,9 @@ class HybridModel:
         """Now that their inputs are known, check the step of parts for which nothing else tells it."""
         for node in self._wiring.nodes:
             if set(node.inputs) <= set(names):
-                rows = result.values[:: node.every, [names.index(name) for name in node.inputs]]
-                node.part.check_inputs(rows, dt=dt * node.every, parameters=values.get(node.name))
+                every = node.ticks(dt)
+                rows = result.values[::every, [names.index(name) for name in node.inputs]]
+                node.part.check_inputs(rows, dt=dt * every, parameters=values.get(node.name))
 
     def evaluate(self, parameters: Mapping[str, float]) -> Trajectory:
         """Run the default duration with the named parameters: one sample of a campaign."""
@@ -289,6 +290,8 @@ class HybridModel:
                     when = "  (one tick late)" if lags else "  (of the last tick, no lag)"
                 lines.append(f"       {port.name} [{port.unit}] <- {source}{when}")
             lines.append(f"       -> {', '.join(node.outputs)}")
+            if (every := node.ticks(self.dt)) > 1:
+                lines.append(f"       runs in every {every} ticks, its outputs are held in between")
             if node.part.step_is_unknown:
                 lines.append("       step checked after a run only: the linearisation says nothing; give it ranges")
         lines.append("  One-step delays: " + (", ".join(self.delays) or "none"))

@@ -23,7 +23,7 @@ class Node:
     """A substructure with the signals it reads and writes; `late` are those read from the last tick.
 
     `start` tells that the state advances first, with the inputs read: then a late input that is not direct adds no lag.
-    It runs in every `every`-th tick.
+    It runs in every `every`-th tick, or less often where the part has a longer step of its own.
     """
 
     name: str
@@ -33,6 +33,10 @@ class Node:
     late: frozenset[str] = frozenset()
     start: bool = False
     every: int = 1
+
+    def ticks(self, dt: float) -> int:
+        """Return in every how many ticks of `dt` seconds it runs."""
+        return self.every * self.part.ticks(dt * self.every)
 
 
 @dataclass(frozen=True)

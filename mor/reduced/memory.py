@@ -10,11 +10,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mor.compile.kept_loop import KeptLoop
 from mor.data.ports import Port, as_ports
 from mor.reduced.base import Arrays, Header, ReducedModel, frozen, header_ports, rebuild
 from mor.reduced.hysteresis.front import Front
 from mor.reduced.hysteresis.operators import Operator, operator_of
-from mor.reduced.recursion import runner
+from mor.reduced.recursion import free_run
 from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
@@ -297,15 +298,23 @@ class MemoryModel(ReducedModel):
                 f"u of MemoryModel.rollout must have {len(self.inputs)} columns "
                 f"({', '.join(p.name for p in self.inputs)}), got shape {inputs.shape}."
             )
-        evaluate, parameters = self._kernel
         z = np.empty((len(inputs), len(self.step.outputs)))
+        self._free_run(inputs, state, z, truth, at)
+        return z if all_of_them else np.ascontiguousarray(z[:, : self.responses])
+
+    @cached_property
+    def _free_run(self) -> KeptLoop:
+        evaluate, parameters = self._kernel
+        n_x, n_z = len(self.step.inputs), len(self.step.outputs)
         slope = np.empty((0, 0)) if self.slope is None else self.slope
         sizes = np.array([len(self.inputs) * self.input_lags, len(self.front.features)])
-        runner()(
-            evaluate, parameters, inputs, state, sizes, self.front.table, self.front.numbers, *self.step.domain, slope,
-            *self.bounds, z, truth, at,
-        )  # fmt: skip
-        return z if all_of_them else np.ascontiguousarray(z[:, : self.responses])
+        free = (np.empty((0, len(self.inputs))), self.initial, np.empty((0, n_z)), slope, sizes)
+        work = (np.empty(n_x), np.empty(n_x), np.empty(n_z))
+        bound = (parameters, sizes, (self.front.table, self.front.numbers), self.step.domain, slope, self.bounds, work)
+        return KeptLoop(free_run(evaluate), (*free, *bound), len(free))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_free_run"}  # an address here alone
 
     @cached_property
     def _kernel(self) -> tuple[Callable[..., None], tuple[NDArray[Any], ...]]:

@@ -12,6 +12,7 @@ from mor.data.dataset import Dataset
 from mor.reduced.history import MemorySpec, split_runs
 from mor.reduced.memory import MemoryModel
 from rt_runtime.checks import Array
+from rt_runtime.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,8 @@ def distinct(data: Dataset, besides: Dataset | None = None) -> Dataset:
         if key not in seen:
             seen.add(key)
             keep.append(i)
+    if not keep:
+        raise ConfigError("valid of a fit with memory must hold other trajectories than train, got only rows of train.")
     return data.take(keep)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-
-import numpy as np
+from typing import Any
 
 from mor.reduced.hysteresis.front import compiled_front
 
@@ -20,21 +19,23 @@ def _remember(state, first, size, new):  # type: ignore[no-untyped-def]
 
 
 @cache
-def runner() -> Callable[..., None]:
-    """Compile the free run: operators, clipped regressors, the step, its bounds, the next state."""
+def free_run(evaluate: Callable[..., None]) -> Callable[..., Any]:
+    """Return the free run of a one-step map: operators, clipped regressors, the step, its bounds, the next state.
+
+    run(u, state, out, truth, at, parameters, sizes, operators, x_range, slope, y_range, work) moves `state` on and
+    writes all that the map puts out; `truth` takes the place of the outputs `at`. sizes: how many regressors are lags
+    of u, and features of operators; operators: their table and numbers; work: room for x twice, and for y.
+    """
     from numba import njit
 
     remember, front = njit(_remember), compiled_front()
 
-    @njit
-    def run(  # type: ignore[no-untyped-def]
-        evaluate, parameters, u, state, sizes, table, numbers, x_low, x_high, slope, y_low, y_high, out, truth, at,
-    ):  # fmt: skip
+    def run(u, state, out, truth, at, parameters, sizes, operators, x_range, slope, y_range, work):  # type: ignore[no-untyped-def]
+        (table, numbers), (x_low, x_high), (y_low, y_high), (x, inside, y) = operators, x_range, y_range, work
         n_u, n_y = u.shape[1], out.shape[1]
         n_past_u, n_phi = sizes[0], sizes[1]
         first_phi, first_y = n_u + n_past_u, n_u + n_past_u + n_phi
         n_past_y = x_low.size - first_y
-        x, inside, y = np.empty(x_low.size), np.empty(x_low.size), np.empty(n_y)
         memory = state[n_past_u + n_past_y :]
         for k in range(u.shape[0]):
             for i in range(n_u):
@@ -59,4 +60,4 @@ def runner() -> Callable[..., None]:
             remember(state, 0, n_past_u, u[k])
             remember(state, n_past_u, n_past_y, y)
 
-    return run  # type: ignore[no-any-return]
+    return run

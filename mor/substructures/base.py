@@ -153,6 +153,25 @@ class Substructure(ABC):
         return loop.run(len(rows) * dt).values
 
     @property
+    def own_step(self) -> float | None:
+        """Time in s between two steps that the part was made for; None where it takes any."""
+        return None
+
+    def ticks(self, dt: float) -> int:
+        """Return in every how many ticks of `dt` seconds the part runs, its outputs held in between: those of its own
+        step, 1 where it has none."""
+        own = self.own_step
+        if own is None:
+            return 1
+        n = max(round(own / dt), 1)
+        if abs(own - n * dt) > 1e-9 * own:
+            raise ConfigError(
+                f"dt of {self.of} must be that of its model, {own:g} s, or a whole fraction of it, got {dt:g} s; fit "
+                "the model for this dt."
+            )
+        return n
+
+    @property
     def step_is_unknown(self) -> bool:
         """Whether nothing tells how long a step may be before the inputs are known."""
         return False

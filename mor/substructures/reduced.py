@@ -23,7 +23,8 @@ def check_step(of: str, dt: float, own: float | None) -> None:
 
 
 class ReducedSubstructure(Substructure):
-    """A fitted reduced model in place of a full-order one; a model with memory keeps its own step `dt`.
+    """A fitted reduced model in place of a full-order one; a model with memory keeps its own step `dt`, and a hybrid
+    model with a shorter tick calls it in every n-th one.
 
     The block calls the model in the interpreter, which is right for offline runs and refused by a paced loop; there
     `BundleSubstructure` runs the exported model in the core, with the same ports.
@@ -40,6 +41,11 @@ class ReducedSubstructure(Substructure):
     def __init__(self, name: str, model: ReducedModel) -> None:
         self._declare(name, model.inputs, model.outputs)
         self.model = model
+
+    @property
+    def own_step(self) -> float | None:
+        """That of a model with memory."""
+        return self.model.dt
 
     def _block(self, dt: float, values: dict[str, float], reading: InputTiming) -> Block:
         model = self.model
@@ -92,6 +98,11 @@ class BundleSubstructure(Substructure):
         ports = entry.outputs if outputs is None else entry.outputs[:outputs]
         self._declare(name, [Port(p.name, p.unit) for p in entry.inputs], [Port(p.name, p.unit) for p in ports])
         self._bundle, self._entry, self._outputs = bundle, entry, outputs
+
+    @property
+    def own_step(self) -> float | None:
+        """That of a model with memory."""
+        return self._entry.dt
 
     def _block(self, dt: float, values: dict[str, float], reading: InputTiming) -> Block:
         check_step(self.of, dt, self._entry.dt)

@@ -168,7 +168,7 @@ def build(kind: str, parameters: Mapping[str, float], options: Options) -> Loop:
 
     def block(part: Substructure, update: str, fresh: Sequence[str]) -> Block:
         own = {name: value for name, value in parameters.items() if name in part.parameter_values()}
-        return part.block(dt=dt, parameters=own, update=update, fresh=fresh)
+        return part.block(dt=dt * part.ticks(dt), parameters=own, update=update, fresh=fresh)
 
     brakes = {end: options.parts.get(end, brake(end)) for end in WHEELS}
     add_vehicle(loop, scenario(), brakes, block, previous("tau_vd"))

@@ -19,13 +19,14 @@ def front_torque(F_br: float, w_fw: float) -> dict[str, float]:
     return {"tau_fw": float(static_torque("front", F_br, w_fw))}
 
 
-def operating_run(side: str, seed: float, duration: float = 30.0, dt: float = 1e-4) -> Trajectory:
+def operating_run(side: str, seed: float, duration: float = 30.0, dt: float = 1e-4, every: int = 1) -> Trajectory:
     """Return one run of a full-order brake through its operating range, from rest, with the fluid in its caliper.
 
-    The whole part of `seed` draws the run: n levels over n integers have each of them once.
+    The whole part of `seed` draws the run: n levels over n integers have each of them once. Of its steps of `dt` each
+    `every`-th is kept.
     """
-    rows = sample_runs(side, [int(seed)], duration=duration, dt=dt, volume=True)
-    return Trajectory(dt * np.arange(len(rows)), np.hstack([rows.X, rows.Y]), (*rows.inputs, *rows.outputs))
+    rows = sample_runs(side, [int(seed)], duration=duration, dt=dt, every=every, volume=True)
+    return Trajectory(every * dt * np.arange(len(rows)), np.hstack([rows.X, rows.Y]), (*rows.inputs, *rows.outputs))
 
 
 def pad_gate(side: str) -> Gate:

@@ -32,7 +32,7 @@ def numerical_side(
     ride = RIDES[one_of(str(settings.get("ride", "whole")), "ride", "[run.settings]", tuple(RIDES))]()
 
     def block(part: Substructure, update: str, fresh: Sequence[str]) -> Block:
-        return part.block(dt=1.0 / loop.rate, update=update, fresh=fresh)
+        return part.block(dt=part.ticks(1.0 / loop.rate) / loop.rate, update=update, fresh=fresh)
 
     add_vehicle(loop, ride, parts, block, "tau_vd", ("tau_vd",))
     loop.signal("wanted", unit="Nm")

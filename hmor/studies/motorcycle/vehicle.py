@@ -34,7 +34,7 @@ def add_vehicle(
     ride
         Throttle and lever force over time.
     brakes
-        The parts `rear` and `front`.
+        The parts `rear` and `front`; one with a longer step of its own runs in every n-th tick.
     block
         Makes the block of a part: block(part, update, fresh).
     drive
@@ -49,7 +49,11 @@ def add_vehicle(
     inputs = [drive, previous("tau_rw"), previous("tau_fw")]
     loop.add("body", block(body(), "start", fresh), inputs=inputs, outputs=["w_vd", "w_rw", "w_fw", "v", "x"])
     for end, wheel in WHEELS.items():
-        loop.add(f"{end}_brake", block(brakes[end], "end", ()), inputs=["F_br", f"w_{wheel}"], outputs=[f"tau_{wheel}"])
+        part = brakes[end]
+        loop.add(
+            f"{end}_brake", block(part, "end", ()), inputs=["F_br", f"w_{wheel}"], outputs=[f"tau_{wheel}"],
+            every=part.ticks(1.0 / loop.rate),
+        )  # fmt: skip
 
 
 def add_control(

@@ -44,12 +44,12 @@ def brake_domain(side: str) -> tuple[Array, Array]:
 
 
 def sample_runs(
-    side: str, seeds: Sequence[int], *, duration: float = 60.0, dt: float = 1e-4, volume: bool = False
+    side: str, seeds: Sequence[int], *, duration: float = 60.0, dt: float = 1e-4, every: int = 1, volume: bool = False
 ) -> Dataset:
     """Simulate the full-order brake over its operating range, one run of `duration` seconds a seed, from rest.
 
-    Rows follow each other every `dt` seconds; inputs (F_br, w), output the torque, with `volume` also the fluid volume
-    that has gone into the caliper, in cm3. `run` counts the seeds.
+    It is stepped every `dt` seconds, and each `every`-th step is a row; inputs (F_br, w), output the torque, with
+    `volume` also the fluid volume that has gone into the caliper, in cm3. `run` counts the seeds.
     """
     part = _observed(side) if volume else brake(side)
     names = [port.name for port in part.inputs]
@@ -58,10 +58,10 @@ def sample_runs(
     for seed in seeds:
         drive = operating_range(brake_channels(side), duration=duration, rate=1.0 / dt, seed=seed)
         rows = np.column_stack([drive[name].values for name in names])
-        X.append(rows)
-        Y.append(part.simulate(rows, dt=dt).select(shown).values)
+        X.append(rows[::every])
+        Y.append(part.simulate(rows, dt=dt, every=every).select(shown).values)
     run = np.repeat(np.arange(len(X)), [len(rows) for rows in X])
-    return Dataset(np.concatenate(X), np.concatenate(Y), part.inputs, part.outputs, run=run, dt=dt)
+    return Dataset(np.concatenate(X), np.concatenate(Y), part.inputs, part.outputs, run=run, dt=every * dt)
 
 
 def brake_history(side: str, *, dt: float = 1e-4, volume: bool = False) -> MemorySpec:

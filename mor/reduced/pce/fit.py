@@ -13,7 +13,7 @@ from mor.reduced.fit_data import check_fit_data, fit_domain, space_of
 from mor.reduced.pce.basis import Ints, index_set, matrix, recurrence_table, standard_maps, standardise, values
 from mor.reduced.pce.gaussian_prior import DECAYS, smooth
 from mor.reduced.pce.model import Pce
-from mor.reduced.pce.sparse import lar, lar_error, lar_order, ols, omp
+from mor.reduced.pce.sparse import Products, lar, lar_error, lar_order, ols, omp
 from mor.sampling.space import ParameterSpace
 from rt_runtime.checks import Array, finite_array, one_of, whole
 from rt_runtime.errors import ConfigError
@@ -251,9 +251,10 @@ class _Search:
                 self.best[o].offer(indices, c, float(error), how)
             return list(zip(outputs, loo.tolist(), strict=True))
         found = []
+        products = Products(A) if method == "omp" else None
         for o in outputs:
             y, beat = Y[:, o], self.best[o].loo
-            fit = lar(A, y, beat=beat) if method == "lar" else omp(A, y, beat=beat)
+            fit = lar(A, y, beat=beat) if method == "lar" else omp(A, y, beat=beat, products=products)
             self.best[o].offer(indices[fit.columns], fit.coefficients, fit.loo, how)
             found.append((o, fit.loo))
         return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +23,8 @@ from mor.sampling.space import ParameterSpace
 from rt_runtime.checks import Array, whole
 from rt_runtime.errors import ConfigError
 
-_PRUNED = 300_000  # instants of the validation runs that judge a candidate with fewer terms
+Fit = Callable[..., Pce]
+_PRUNED = 300_000  # instants of the runs that judge a candidate with fewer terms
 
 
 def fit_pce_memory(
@@ -47,12 +48,13 @@ def fit_pce_memory(
     `train` and `valid` hold whole trajectories (`run`), sampled every `memory.dt` and starting from rest. `rows`
     instants drawn by `seed` choose terms and coefficients one step ahead (method, degree and q as in `fit_pce`); where
     outputs come back, up to `iterations` Gauss-Newton steps then fit the coefficients to whole free runs. With several
-    `draws` of rows (seed, seed + 1, ...) that is done for each. The best on the free runs of `valid` comes back, by
-    the worst of outputs and hidden signals. Behind a gate of the memory an output is fitted where it is not closed;
-    what is remembered beside it, everywhere. domain: (lower, upper) of the signals, default their extent in
-    `train`; bounds: of the outputs, default their extent with a margin of 5 %, kept whatever comes in. prune: how much
-    the error of an output over the free runs of `valid` may grow, relative to itself, for terms that are left out of
-    the model (0: none are); a step costs about as much as it has terms.
+    `draws` of rows (seed, seed + 1, ...) that is done for each, with the degree and q of the first. The best on the
+    free runs of `valid` comes back, by the worst of outputs and hidden signals. Behind a gate of the memory an output
+    is fitted where it is not closed; what is remembered beside it, everywhere. domain: (lower, upper) of the signals,
+    default their extent in `train`; bounds: of the outputs, default their extent with a margin of 5 %, kept whatever
+    comes in. prune: how much the error of an output over the free runs of `valid`, and of `train` as far as 300 000
+    instants go, may grow, relative to itself, for terms that are left out of the model (0: none are); a step costs
+    about as much as it has terms.
     """
     whole(rows, "rows", "fit_pce_memory", 10)
     whole(iterations, "iterations", "fit_pce_memory", 0)
@@ -63,14 +65,15 @@ def fit_pce_memory(
     memory.check(valid)
     memory.check_opens()
     limits = memory_limits(memory, train, domain, bounds)
-    space = _space(memory, limits)
-    fit = partial(fit_pce, space=space, method=method, degree=degree, q=q)
+    first: Fit = partial(fit_pce, space=_space(memory, limits), method=method, degree=degree, q=q)
+    fit = first
     models, steps = [], []
     for draw in range(draws):
         drawn = memory.table(train, rows=rows, seed=seed + draw)
         table = Dataset(np.clip(drawn.X, *limits.features), drawn.Y, drawn.inputs, drawn.outputs)
         table = distinct(table)
         step = _one_step(memory, table, fit)
+        fit = partial(_as_before, first, step) if draw == 0 else fit
         models.append(assemble(memory, step, limits))
         steps.append((step, table))
         if memory.feedback and iterations > 0:
@@ -78,30 +81,42 @@ def fit_pce_memory(
             models.append(assemble(memory, better, limits))
             steps.append((better, table))
     best = 0 if len(models) == 1 else int(np.argmin([free_run_error(model, valid) for model in models]))
-    return models[best] if prune == 0.0 else _without_terms(memory, *steps[best], limits, valid, prune)
+    if prune == 0.0:
+        return models[best]
+    return _without_terms(memory, *steps[best], limits, split_runs(valid), split_runs(train), prune)
 
 
 def _without_terms(
-    memory: MemorySpec, step: Pce, table: Dataset, limits: Limits, valid: Dataset, share: float
-) -> MemoryModel:
-    """Prune the one-step map by the free runs of `valid`: as many whole ones as _PRUNED instants hold, at least one."""
-    runs = split_runs(valid)
+    memory: MemorySpec, step: Pce, table: Dataset, limits: Limits, valid: list[Dataset], train: list[Dataset],
+    share: float,
+) -> MemoryModel:  # fmt: skip
+    """Prune the one-step map by free runs: as many whole ones as _PRUNED instants hold, at least one, `valid` first.
+
+    Few terms are fitted to many rows, so that runs that were fitted tell nearly as much as others, and more runs more.
+    """
+    runs = [*valid, *train]
     enough = int(np.searchsorted(np.cumsum([len(run) for run in runs]), _PRUNED, side="right"))
     some = runs[: max(enough, 1)]
     n_y = len(memory.outputs)
-    still = ~np.any([np.any(run.Y[:, :n_y] != 0.0, axis=0) for run in some], axis=0)
+    judged = some[: len(valid)]
+    still = ~np.any([np.any(run.Y[:, :n_y] != 0.0, axis=0) for run in judged], axis=0)
     if still.any():
         name = memory.outputs[int(np.argmax(still))].name
         raise ConfigError(
             f"Output '{name}' must move in the validation runs of fit_pce_memory that judge prune (the first "
-            f"{len(some)} of {len(runs)}), got zeros; add runs in which it moves, or leave prune at 0."
+            f"{len(judged)} of {len(valid)}), got zeros; add runs in which it moves, or leave prune at 0."
         )
     before = free_run_errors(assemble(memory, step, limits), some)[:n_y]
+    size = sum(np.sum(run.Y[:, :n_y] ** 2, axis=0) for run in some) * np.maximum(before, 1e-100) ** 2
 
-    def growth(candidate: Pce) -> float:
-        errors = free_run_errors(assemble(memory, candidate, limits), some)[:n_y]
-        found = float(np.max(errors / np.maximum(before, 1e-300)))
-        return found if np.isfinite(found) else np.inf
+    def growth(candidate: Pce, most: float) -> float:
+        """Return the error relative to that before, infinity as soon as it is sure to be more than `most`."""
+        model, wrong = assemble(memory, candidate, limits), np.zeros(n_y)
+        for run in some:
+            wrong += np.sum((model.rollout(run.X) - run.Y[:, :n_y]) ** 2, axis=0)
+            if not np.all(wrong <= most**2 * size):
+                return np.inf
+        return float(np.sqrt(np.max(wrong / size)))
 
     gate = memory.memory_gate
     asked = table if gate is None else table.take(np.flatnonzero(gate.share(table.X, table.inputs) > 0.0))
@@ -152,7 +167,7 @@ def select_pce_history(
     return best_of(models, table, "free_run_nrmse")
 
 
-def _one_step(history: MemorySpec, table: Dataset, fit: Callable[[Dataset], Pce]) -> Pce:
+def _one_step(history: MemorySpec, table: Dataset, fit: Fit) -> Pce:
     """Fit all targets one step ahead; behind a gate the outputs only where it is not closed: there f is asked."""
     gate, n_y = history.memory_gate, len(history.outputs)
     if gate is None:
@@ -162,6 +177,18 @@ def _one_step(history: MemorySpec, table: Dataset, fit: Callable[[Dataset], Pce]
     if n_y == len(table.outputs):
         return seen
     return joined(seen, fit(Dataset(table.X, table.Y[:, n_y:], table.inputs, table.outputs[n_y:])))
+
+
+def _as_before(fit: Fit, step: Pce, table: Dataset) -> Pce:
+    """Fit other rows with the degree and q that were chosen for each output of `step`."""
+    how = {one["name"]: {key: one[key] for key in ("degree", "q") if key in one} for one in step.fit["outputs"]}
+    return reduce(
+        joined,
+        [
+            fit(Dataset(table.X, table.Y[:, o : o + 1], table.inputs, [port]), **how[port.name])
+            for o, port in enumerate(table.outputs)
+        ],
+    )
 
 
 def _space(history: MemorySpec, limits: Limits) -> ParameterSpace:

@@ -12,7 +12,7 @@ from mor.reduced.pce.basis import Ints, matrix, standardise, values
 from mor.reduced.pce.model import Pce
 from rt_runtime.checks import Array
 
-Error = Callable[[Pce], float]
+Error = Callable[[Pce, float], float]
 
 
 def pruned(step: Pce, tables: list[Dataset], error: Error, share: float) -> Pce:
@@ -29,11 +29,11 @@ def pruned(step: Pce, tables: list[Dataset], error: Error, share: float) -> Pce:
     tables
         For each output the rows it was fitted to.
     error
-        Error of a candidate in free run, over runs that were not fitted.
+        error(candidate, most): its error in free run; anything larger once that is more than `most`.
     share
         How much the error may grow, relative to that of `step`.
     """
-    best, allowed = step, error(step)
+    best, allowed = step, error(step, np.inf)
     each = share / len(step.outputs) * allowed
     for o, table in enumerate(tables):
         allowed += each
@@ -42,7 +42,7 @@ def pruned(step: Pce, tables: list[Dataset], error: Error, share: float) -> Pce:
         while cut - kept > 1:
             middle = (kept + cut) // 2
             candidate = _with(best, o, *path[middle])
-            if error(candidate) <= allowed:
+            if error(candidate, allowed) <= allowed:
                 kept = middle
             else:
                 cut = middle

@@ -14,8 +14,10 @@ the path is the larger of the two.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,7 @@ Ints = NDArray[np.int64]
 
 _FULLEST = 0.75  # share of the rows that a path may use up
 _DEPENDENT = 1e-10
+_CANCELLED = 0.7  # what is left of the length of a column after which its direction is made orthogonal once more
 _FOLDS = 5
 _HOPELESS = 4.0  # a first fold this many times above the error to beat ends the attempt
 _ROUNDING = 1e-28  # relative error at which there is nothing left to fit
@@ -51,81 +54,98 @@ class _Rows:
 
 
 class _Growing:
-    """A least-squares fit that takes one column after the other: A[:, active] = Q R, errors after each."""
+    """A least-squares fit that takes one column after the other, A[:, active] = Q' R with the rows of Q orthonormal.
+
+    After each column it has the error over the rows left out (`out`) where there are some, else that of leaving out
+    one row at a time (`loo`), and the inverse of R.
+    """
 
     def __init__(self, y: Array, y_out: Array, largest: int) -> None:
         n = y.size
-        self.Q, self.Q_out = np.empty((n, largest)), np.empty((y_out.size, largest))
-        self.R_inverse = np.zeros((largest, largest))
+        self.judged_outside = y_out.size > 0
+        self.Q, self.Q_out = np.empty((largest, n)), np.empty((largest, y_out.size))
+        self.R_inverse = np.zeros((0, 0) if self.judged_outside else (largest, largest))
         self.size, self.residual, self.leverage = 0, y.copy(), np.zeros(n)
         self.residual_out = y_out.copy()
         self.trace, self.variance = 0.0, float(np.var(y))
+        self.best = 0  # the size with the smallest error, less one
         self.order: list[int] = []
         self.loo: list[float] = []
         self.out: list[float] = []
 
-    def add(self, j: int, column: Array, column_out: Array) -> tuple[Array, float] | None:
-        """Take column j in; return its new direction q and q'y, or None when it depends on the others."""
-        k, n = self.size, self.residual.size
-        Q = self.Q[:, :k]
-        first = Q.T @ column
-        rest = column - Q @ first
-        second = Q.T @ rest  # twice is enough for full orthogonality
-        rest -= Q @ second
-        length = float(np.linalg.norm(rest))
-        if length <= _DEPENDENT * float(np.linalg.norm(column)):
+    def add(self, j: int, column: Array, column_out: Array) -> tuple[Array, float, float] | None:
+        """Take column j in as a = Q's + l q, q a new direction; return s, l and q'y, or None when a depends on Q."""
+        k = self.size
+        Q = self.Q[:k]
+        shares = Q @ column
+        rest = column - shares @ Q
+        before, length = math.sqrt(column @ column), math.sqrt(rest @ rest)
+        if length < _CANCELLED * before:  # twice is enough for full orthogonality
+            second = Q @ rest
+            rest -= second @ Q
+            shares += second
+            length = math.sqrt(rest @ rest)
+        if length <= _DEPENDENT * before:
             return None
-        shares = first + second
-        q = rest / length
-        q_out = (column_out - self.Q_out[:, :k] @ shares) / length
-        self.Q[:, k], self.Q_out[:, k] = q, q_out
+        q = np.divide(rest, length, out=self.Q[k])
+        z = float(q @ self.residual)
+        self.residual -= z * q
+        self.size = k + 1
+        self.order.append(j)
+        if self.judged_outside:
+            q_out = np.divide(column_out - shares @ self.Q_out[:k], length, out=self.Q_out[k])
+            self.residual_out -= z * q_out
+            errors, error = self.out, float(self.residual_out @ self.residual_out)
+        else:
+            errors, error = self.loo, self._leave_one_out(q, shares, length)
+        errors.append(error)
+        if error < errors[self.best]:
+            self.best = k
+        return shares, length, z
+
+    def _leave_one_out(self, q: Array, shares: Array, length: float) -> float:
+        k, n = self.size - 1, self.residual.size
         self.R_inverse[:k, k] = self.R_inverse[:k, :k] @ shares / -length
         self.R_inverse[k, k] = 1.0 / length
         self.trace += float(np.sum(self.R_inverse[: k + 1, k] ** 2))
-        z = float(q @ self.residual)
-        self.residual = self.residual - z * q
-        self.residual_out = self.residual_out - z * q_out
         self.leverage += q * q
-        self.size = k + 1
-        self.order.append(j)
         left = np.maximum(1.0 - self.leverage, 1e-12)
         factor = n / max(n - self.size, 1) * (1.0 + self.trace)
-        self.loo.append(float(np.mean((self.residual / left) ** 2)) / self.variance * factor)
-        self.out.append(float(np.sum(self.residual_out**2)))
-        return q, z
+        return float(np.mean((self.residual / left) ** 2)) / self.variance * factor
 
     def finished(self) -> bool:
         """Tell whether there is no room left, or the error has been rising for long or is at the level of rounding."""
-        errors = self.out if self.Q_out.size else self.loo
-        best = int(np.argmin(errors))
         return (
-            self.size == self.Q.shape[1]
-            or self.size - best > max(20, 0.3 * best)
-            or float(np.mean(self.residual**2)) < _ROUNDING * self.variance
+            self.size == len(self.Q)
+            or self.size - self.best > max(20, 0.3 * self.best)
+            or float(self.residual @ self.residual) < _ROUNDING * self.variance * self.residual.size
         )
 
 
-def _chosen(path: Callable[[_Rows, int], _Growing], A: Array, y: Array, beat: float) -> Fit:
-    """Run a path on all rows and cut it at the length that predicts rows left out best."""
+def _folds(n: int) -> Ints:
+    """Return the fold of each of n rows."""
+    fold: Ints = np.random.default_rng(0).permutation(n) % _FOLDS
+    return fold
+
+
+def _chosen(path: Callable[[int, int], _Growing], y: Array, terms: int, beat: float) -> Fit:
+    """Cut a path(fold left out or -1, room) over all rows at the length that predicts rows left out best."""
     n = y.size
-    none = np.empty((0, A.shape[1])), np.empty(0)
-    fold = np.random.default_rng(0).permutation(n) % _FOLDS
+    left_out = np.bincount(_folds(n), minlength=_FOLDS)
     curves = []
-    for f in range(_FOLDS):
-        out = fold == f
-        inside = _Rows(A[~out], y[~out], A[out], y[out])
-        curves.append(path(inside, max(1, min(A.shape[1], int(_FULLEST * inside.y.size)))).out)
-        first = float(min(curves[0]) / (np.count_nonzero(fold == 0) * np.var(y)))
+    for f in range(min(_FOLDS, n)):
+        curves.append(path(f, max(1, min(terms, int(_FULLEST * (n - left_out[f]))))).out)
+        first = float(min(curves[0]) / (left_out[0] * np.var(y)))
         if first > _HOPELESS * beat:
             return Fit(np.empty(0, dtype=np.int64), np.empty(0), first)
     # A fold that ended early keeps its last error: it had no reason to go on.
     longest = max(map(len, curves))
     curve = np.sum([np.append(c, np.full(longest - len(c), c[-1])) for c in curves], axis=0) / (n * np.var(y))
     best = int(np.argmin(curve)) + 1
-    room = max(1, min(A.shape[1], int(best * _FOLDS / (_FOLDS - 1)), int(_FULLEST * n)))
-    whole = path(_Rows(A, y, *none), room)
+    room = max(1, min(terms, int(best * _FOLDS / (_FOLDS - 1)), int(_FULLEST * n)))
+    whole = path(-1, room)
     size = int(np.argmin(whole.loo)) + 1
-    coefficients = whole.R_inverse[:size, :size] @ (whole.Q[:, :size].T @ y)
+    coefficients = whole.R_inverse[:size, :size] @ (whole.Q[:size] @ y)
     error = max(whole.loo[size - 1], float(curve[best - 1]))
     return Fit(np.array(whole.order[:size], dtype=np.int64), coefficients, error)
 
@@ -144,32 +164,68 @@ def ols(A: Array, Y: Array) -> tuple[Array, Array]:
     return coefficients, np.mean(residual**2, axis=0) / np.var(Y, axis=0) * factor
 
 
-def omp(A: Array, y: Array, *, beat: float = np.inf) -> Fit:
+class Products:
+    """Products a_j'A of the columns of A over the rows without each fold, and over all rows; each is formed once.
+
+    They are what a step of matching pursuit costs; the paths of all folds and outputs take in much the same columns.
+    """
+
+    def __init__(self, A: Array) -> None:
+        self.A = A
+        self._fold = _folds(len(A))
+        self._parts = [np.ascontiguousarray(A.T[:, self._fold == f]) for f in range(_FOLDS)]
+        self._without = np.vstack([1.0 - np.eye(_FOLDS), np.ones((1, _FOLDS))])  # the last one: without none
+        self._seen: dict[int, Array] = {}
+        self.squares = self._without @ np.array([np.einsum("ij,ij->i", a, a) for a in self._parts])
+
+    def rows(self, fold: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return the rows that are fitted and those that are left out; fold -1 leaves out none."""
+        return self._fold != fold, self._fold == fold
+
+    def with_column(self, j: int) -> Array:
+        """Return a_j'A (folds + 1, terms)."""
+        if j not in self._seen:
+            self._seen[j] = self._without @ np.array([a @ a[j] for a in self._parts])
+        return self._seen[j]
+
+    def with_values(self, y: Array) -> Array:
+        """Return y'A (folds + 1, terms)."""
+        found: Array = self._without @ np.array([a @ y[self._fold == f] for f, a in enumerate(self._parts)])
+        return found
+
+
+def omp(A: Array, y: Array, *, beat: float = np.inf, products: Products | None = None) -> Fit:
     """Add the column that lowers the residual most and refit, as long as rows left out are predicted better.
 
     Orthogonal matching pursuit in its optimised form (orthogonal least squares, Chen et al. 1989): what counts is the
     part of a column that the chosen ones do not span yet. The first column of A is the constant and always taken.
-    When the error will not be near `beat`, no columns come back.
+    When the error will not be near `beat`, no columns come back. products: those of A, for several y.
     """
-    return _chosen(_omp_path, A, y, beat)
+    products = Products(A) if products is None else products
+    correlations = products.with_values(y)
+    return _chosen(partial(_omp_path, products, y, correlations), y, A.shape[1], beat)
 
 
-def _omp_path(rows: _Rows, room: int) -> _Growing:
-    A = rows.A
-    fit = _Growing(rows.y, rows.y_out, room)
-    length = np.einsum("ij,ij->j", A, A)
+def _omp_path(products: Products, y: Array, correlations: Array, fold: int, room: int) -> _Growing:
+    """Take columns in. With a_j = Q's + l q the products with a new direction follow: q'A = (a_j'A - s'QA) / l."""
+    A = products.A
+    inside, out = products.rows(fold)
+    fit = _Growing(y[inside], y[out], room)
+    length, correlation = products.squares[fold], correlations[fold].copy()
     left = length.copy()  # what of each column is not spanned yet
-    correlation = A.T @ rows.y
+    spanned = np.empty((room, A.shape[1]))  # QA
     usable = np.ones(A.shape[1], dtype=bool)
     j = 0
     while True:
-        step = fit.add(j, A[:, j], rows.A_out[:, j])
+        column = A[:, j]
+        step = fit.add(j, column[inside], column[out])
         usable[j] = False
         if step is not None:
-            q, z = step
-            shared = q @ A
-            left -= shared**2
-            correlation -= shared * z
+            shares, size, z = step
+            k = shares.size
+            spanned[k] = (products.with_column(j)[fold] - shares @ spanned[:k]) / size
+            left -= spanned[k] ** 2
+            correlation -= spanned[k] * z
             if fit.finished():
                 return fit
         usable &= left > _DEPENDENT * length
@@ -184,7 +240,13 @@ def lar(A: Array, y: Array, *, beat: float = np.inf) -> Fit:
     The columns are centred and scaled for the ordering; the first column of A is the constant, always taken.
     When the error will not be near `beat`, no columns come back.
     """
-    return _chosen(_lar_path, A, y, beat)
+    fold = _folds(len(y))
+
+    def path(left_out: int, room: int) -> _Growing:
+        inside, out = fold != left_out, fold == left_out
+        return _lar_path(_Rows(A[inside], y[inside], A[out], y[out]), room)
+
+    return _chosen(path, y, A.shape[1], beat)
 
 
 def lar_order(A: Array, y: Array, room: int) -> Ints:
@@ -223,7 +285,7 @@ def _lar_path(rows: _Rows, room: int, *, to_the_end: bool = False) -> _Growing:
         k = angles.size
         inner = angles.R_inverse[:k, :k].T @ signs
         unit = 1.0 / float(np.linalg.norm(inner))
-        direction = X.T @ (angles.Q[:, :k] @ (unit * inner))
+        direction = X.T @ ((unit * inner) @ angles.Q[:k])
         with np.errstate(divide="ignore", invalid="ignore"):
             steps = np.concatenate([(top - correlation) / (unit - direction), (top + correlation) / (unit + direction)])
         steps = steps[np.tile(usable, 2) & np.isfinite(steps) & (steps > 1e-14 * top / unit)]

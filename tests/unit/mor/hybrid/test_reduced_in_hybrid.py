@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from export import write
-from mor import BundleSubstructure, Port, ReducedSubstructure, Trajectory
+from mor import BundleSubstructure, HybridModel, Port, ReducedSubstructure, Trajectory
 from mor.models.motorcycle import hybrid
 from rt_runtime import load_bundle
 from rt_runtime.errors import ConfigError
@@ -53,3 +53,31 @@ def test_a_folder_in_place_of_a_bundle_is_one_sentence() -> None:
         ConfigError, match=r"bundle of substructure 'n' must be a loaded bundle, got 'folder'; write .*load_bundle"
     ):
         BundleSubstructure("n", "folder")
+
+
+@pytest.mark.parametrize("kind", ["fitted", "bundle"])
+def test_a_model_with_a_longer_step_runs_in_every_nth_tick_and_is_held_in_between(kind: str, tmp_path: Path) -> None:
+    network, n = network_with_memory(), 4
+    part: ReducedSubstructure | BundleSubstructure = ReducedSubstructure("brake", network)
+    if kind == "bundle":
+        write(network, tmp_path / "bundle", name="brake")
+        part = BundleSubstructure("brake", load_bundle(tmp_path / "bundle"))
+    time = np.linspace(0.0, 0.2, 41)
+    u = np.random.default_rng(4).uniform(*network.domain, (41, 2))
+    ride = Trajectory(time, u, network.inputs)
+    model = HybridModel("held", [part], dt=network.dt / n, excitations=ride, duration=0.2)
+    result = model.run()
+    seen = np.column_stack([result[p.name] for p in network.inputs])
+    held = np.repeat(network.rollout(seen[::n]), n, axis=0)[: len(seen)]
+    assert np.ptp(held) > 1.0
+    np.testing.assert_allclose(result["tau_rw"], held[:, 0], rtol=1e-9)
+    assert "runs in every 4 ticks, its outputs are held in between" in model.describe()
+
+
+def test_a_step_that_is_no_multiple_of_the_tick_is_refused() -> None:
+    network = network_with_memory()
+    part = ReducedSubstructure("brake", network)
+    assert part.ticks(network.dt) == 1 and part.ticks(network.dt / 10) == 10
+    for dt in (0.3e-3, 2e-3):
+        with pytest.raises(ConfigError, match=r"must be that of its model, 0.001 s, or a whole fraction of it, got"):
+            part.ticks(dt)

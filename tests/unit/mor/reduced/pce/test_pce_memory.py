@@ -7,10 +7,10 @@ import pytest
 
 from mor.data.dataset import Dataset
 from mor.data.ports import Port
-from mor.reduced.history import LowPassMemory, MemorySpec
+from mor.reduced.history import LowPassMemory, MemorySpec, split_runs
 from mor.reduced.pce.basis import matrix, values
 from mor.reduced.pce.fit import fit_pce
-from mor.reduced.pce.fit_memory import _space, assemble, fit_pce_memory, select_pce_history
+from mor.reduced.pce.fit_memory import _space, _without_terms, assemble, fit_pce_memory, select_pce_history
 from mor.reduced.pce.free_run import _FreeRuns, refined
 from mor.reduced.pce.pruning import elimination
 from mor.reduced.ranges import free_run_error, memory_limits
@@ -142,6 +142,18 @@ def test_pruning_needs_validation_runs_in_which_every_output_moves() -> None:
     still = Dataset(0.0 * data.X, 0.0 * data.Y, U, Y, run=data.run)
     with pytest.raises(ConfigError, match=r"Output 'tau' must move in the validation runs .* prune .*; add runs"):
         fit_pce_memory(runs(range(3)), LAGGED, valid=still, rows=300, iterations=0, prune=0.01, **RANGES)
+
+
+def test_pruning_takes_nothing_from_a_model_without_any_error() -> None:
+    """The error to compare with is 0: its square was 0 too, growth 0 / 0, and every term went."""
+    data = runs(range(3))
+    limits = memory_limits(LAGGED, data, *RANGES.values())
+    table = LAGGED.table(data, rows=400)
+    step = fit_pce(table, _space(LAGGED, limits), method="ols", degree=2, q=1.0)
+    model = assemble(LAGGED, step, limits)
+    exact = [Dataset(run.X, model.rollout(run.X), U, Y) for run in split_runs(data)]
+    found = _without_terms(LAGGED, step, table, limits, exact[:1], exact[1:], 0.01)
+    np.testing.assert_array_equal(found.rollout(exact[0].X), exact[0].Y)
 
 
 def test_backward_elimination_fits_the_terms_that_are_left_again() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from mor.marginals import Uniform
 from mor.reduced.pce.basis import index_set, matrix, recurrence_table, values
-from mor.reduced.pce.sparse import _lar_path, _Rows, lar, ols, omp
+from mor.reduced.pce.sparse import Products, _lar_path, _omp_path, _Rows, lar, ols, omp
 
 
 def legendre(n: int, dimension: int, degree: int, seed: int = 0) -> np.ndarray:
@@ -48,6 +48,33 @@ def test_error_of_greedy_solvers_is_honest(solver) -> None:
     assert min(errors) > 0.8
 
 
+@pytest.mark.parametrize("fold", [-1, 0, 3])
+def test_matching_pursuit_takes_the_column_after_which_least_is_left(fold: int) -> None:
+    """Against least squares with each column in turn, over all rows and over those without a fold."""
+    A = legendre(70, 3, 4)
+    y = np.exp(A[:, 1]) * A[:, 2] + 0.1 * np.random.default_rng(2).normal(size=70)
+    products = Products(A)
+    inside, out = products.rows(fold)
+    path = _omp_path(products, y, products.with_values(y), fold, 8)
+    assert np.count_nonzero(out) == (0 if fold < 0 else 14) and path.order[0] == 0
+    for size in range(1, 8):
+        left = {}
+        for j in set(range(A.shape[1])) - set(path.order[:size]):
+            B = A[inside][:, [*path.order[:size], j]]
+            left[j] = np.sum((y[inside] - B @ np.linalg.lstsq(B, y[inside], rcond=None)[0]) ** 2)
+        assert path.order[size] == min(left, key=left.__getitem__)
+        B = A[:, path.order[: size + 1]]
+        c = np.linalg.lstsq(B[inside], y[inside], rcond=None)[0]
+        if fold >= 0:
+            assert path.out[size] == pytest.approx(np.sum((y[out] - B[out] @ c) ** 2), rel=1e-9)
+        else:
+            left_out = [
+                y[i] - B[i] @ np.linalg.lstsq(np.delete(B, i, 0), np.delete(y, i), rcond=None)[0] for i in range(70)
+            ]
+            factor = 70 / (70 - size - 1) * (1 + np.trace(np.linalg.inv(B.T @ B)))
+            assert path.loo[size] == pytest.approx(np.mean(np.square(left_out)) / np.var(y) * factor, rel=1e-8)
+
+
 def test_an_attempt_that_cannot_win_ends_early() -> None:
     A = legendre(60, 4, 5)
     fit = omp(A, np.random.default_rng(0).normal(size=60), beat=1e-6)
@@ -78,3 +105,11 @@ def test_least_angle_path_keeps_all_correlations_of_chosen_columns_equal() -> No
         steps = np.concatenate([(top - correlation[others]) / (unit - a[others]),
                                 (top + correlation[others]) / (unit + a[others])])  # fmt: skip
         estimate = estimate + steps[steps > 1e-12].min() * u
+
+
+@pytest.mark.parametrize("solver", [omp, lar])
+@pytest.mark.parametrize("n", [3, 4])
+def test_fewer_rows_than_folds(solver, n: int) -> None:
+    A = legendre(n, 1, 2)
+    fit = solver(A, 1.0 + 0.5 * A[:, 1])
+    assert fit.columns[0] == 0 and np.isfinite(fit.coefficients).all()
