@@ -21,6 +21,7 @@ from mor.reduced.hysteresis.operators import (
     STOP,
     TRAIL,
 )
+from mor.reduced.hysteresis.steel import CURVED, LEAST_W, MOST_LOG, R0, R1
 
 
 def c_operators(front: Front, t: CType) -> str:
@@ -73,7 +74,7 @@ def c_operators(front: Front, t: CType) -> str:
             phi[first] = s[at + 1] = mean + (s[at + 1] - mean) * {exp}(-{fabs}(v - before) / number);
         }}""",
     }
-    tiny_w = t.literal(1e-9)
+    tiny_w, most = t.literal(LEAST_W), t.literal(MOST_LOG)
     cases[STEEL] = f"""{{
             const {t.name} plus = number, minus = operator_numbers[i][1], radius = operator_numbers[i][2];
             const {t.name} before = s[at], now = clip(before, v - radius, v + radius);
@@ -96,11 +97,11 @@ def c_operators(front: Front, t: CType) -> str:
                 far = s[at + 5] < {one} ? {one} : s[at + 5];
             }}
             xi = {fabs}(far - s[at + 2] - w);
-            root = {t.literal(18.0)} - {t.literal(16.65)} * (xi / ({t.literal(0.15)} + xi));
+            root = {t.literal(R0)} - {t.literal(R1)} * (xi / ({t.literal(CURVED)} + xi));
             way = e - s[at + 2];
             power = way / w < {tiny} ? {tiny} : way / w;
             power = {log}(power) * root;
-            power = {exp}(power > {t.literal(80.0)} ? {t.literal(80.0)} : power);
+            power = {exp}(power > {most} ? {most} : power);
             s[at] = now;
             phi[first] = s[at + 4] = clip(s[at + 3] + way * {exp}(-({log}({one} + power) / root)), -{one}, {one});
         }}"""

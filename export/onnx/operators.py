@@ -22,6 +22,7 @@ from mor.reduced.hysteresis.operators import (
     STOP,
     TRAIL,
 )
+from mor.reduced.hysteresis.steel import CURVED, LEAST_W, MOST_LOG, R0, R1
 from rt_runtime.checks import Array
 
 Ints = NDArray[np.int64]
@@ -198,8 +199,9 @@ class _Writer:
             return
         graph, (plus, minus, radius) = self.graph, numbers.T
         values: dict[str, Any] = {
-            "plus": plus, "minus": minus, "0": [0.0], "1": [1.0], "m1": [-1.0], "least": [1e-9], "most": [-1e-9],
-            "c": [0.15], "R0": [18.0], "R1": [16.65], "tiny": [TINY[graph.dtype.name]], "limit": [80.0],
+            "plus": plus, "minus": minus, "0": [0.0], "1": [1.0], "m1": [-1.0], "least": [LEAST_W],
+            "most": [-LEAST_W], "c": [CURVED], "R0": [R0], "R1": [R1], "tiny": [TINY[graph.dtype.name]],
+            "limit": [MOST_LOG],
         }  # fmt: skip
         c = {name: graph.hold(f"bar_{name}", np.asarray(v, dtype=np.float64)) for name, v in values.items()}
 

@@ -213,7 +213,7 @@ class Engine:
         if isinstance(port, NodeMotion):
             read = {"displacement": ops.nodeDisp, "velocity": ops.nodeVel, "acceleration": ops.nodeAccel}
             return float(read[port.quantity](port.node, port.dof))
-        return float(ops.nodeReaction(port.node, port.dof))
+        return sum(float(ops.nodeReaction(node, port.dof)) for node in (port.node, *port.tied))
 
 
 def _has_mass(ops: Any, node: int, port: GroundAcceleration) -> bool:
@@ -231,8 +231,8 @@ def _check_tags(ops: Any, ports: Mapping[str, OpenSeesInput | OpenSeesOutput], o
         elif isinstance(port, GroundAcceleration):
             if not any(_has_mass(ops, node, port) for node in nodes):
                 problems.append(f"Port '{name}' of {of} needs a nodal mass in direction {port.dof}, there is none.")
-        elif port.node not in nodes:
-            problems.append(f"Port '{name}' of {of} is at node {port.node}, which the model does not have.")
+        elif missing := [node for node in (port.node, *getattr(port, "tied", ())) if node not in nodes]:
+            problems.append(f"Port '{name}' of {of} is at node {missing[0]}, which the model does not have.")
         elif not 1 <= port.dof <= int(ops.getNDF(port.node)[0]):
             problems.append(f"Port '{name}' of {of} is in direction {port.dof}, which node {port.node} does not have.")
     if problems:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rt_runtime.checks import positive
+from rt_runtime.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -89,11 +90,19 @@ class Reaction:
         Direction, counted from 1.
     unit
         Unit of the values.
+    tied
+        Nodes that move with it (equalDOF, a rigid floor): OpenSees leaves with each of them the force of its own
+        elements, and what moves them all is the sum.
     """
 
     node: int
     dof: int
     unit: str = "N"
+    tied: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len({self.node, *self.tied}) != 1 + len(self.tied):
+            raise ConfigError(f"tied of Reaction must be other nodes than {self.node}, each once, got {self.tied}.")
 
 
 @dataclass(frozen=True)

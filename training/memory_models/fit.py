@@ -20,14 +20,15 @@ from mor.reduced.ranges import Limits, distinct, edge_slope, free_run_error, mem
 from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 from training.config import FfnnConfig
-from training.fit import fit_ffnn, run_levenberg
+from training.fit import Rows, fit_ffnn, run_levenberg
 from training.memory_models.freerun import Recursion
 from training.memory_models.operators import LearnedOperators, learns, with_numbers
 from training.trainers.checkpoint import claim
 from training.trainers.correlated import along_the_way
 from training.trainers.network import Layout
 from training.trainers.progress import bar
-from training.trainers.scaled import scale
+from training.trainers.scaled import Scaled, scale
+from training.trainers.swinging import Swinging, check_swings, swinging
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ class MemoryConfig:
     outputs come back, `segments` stretches of `horizon` steps fit it in free run for up to `iterations` steps.
     `correlation`: errors are taken as correlated along the way of the signals over this share of half their range, and
     as large as the outputs of their run (see `trainers.correlated`); 0.2 serves parts with hysteresis that swing in a
-    structure, 0 is plain least squares.
+    structure, 0 is plain least squares. `swing`: so many steps more in which the motion of a mass on the part counts
+    as much as the force (see `trainers.swinging`), for a part with one displacement and one force.
     """
 
     network: FfnnConfig = field(default_factory=lambda: FfnnConfig(hidden=(8, 8), restarts=1, iterations=400))
@@ -47,6 +49,7 @@ class MemoryConfig:
     segments: int = 100
     iterations: int = 100
     correlation: float = 0.0
+    swing: int = 0
 
     def __post_init__(self) -> None:
         problems = [
@@ -56,6 +59,7 @@ class MemoryConfig:
                 ("horizon", self.horizon, 2),
                 ("segments", self.segments, 1),
                 ("iterations", self.iterations, 0),
+                ("swing", self.swing, 0),
             )
             if not isinstance(value, int) or value < least
         ]
@@ -64,6 +68,8 @@ class MemoryConfig:
                 "correlation of a fit with memory must not be negative, and 0 with trainer 'adam', got "
                 f"{self.correlation!r}."
             )
+        if self.swing and self.network.trainer != "lm":
+            problems.append(f"swing of a fit with memory must be 0 with trainer 'adam', got {self.swing!r}.")
         if problems:
             raise ConfigError.from_problems("Fit with memory", problems)
 
@@ -101,6 +107,8 @@ def fit_ffnn_memory(
     memory = memory.resolved(train)
     memory.check(valid)
     memory.check_opens()
+    if config.swing:
+        check_swings(memory)
     seed = config.network.seed
     limits = memory_limits(memory, train, domain, bounds, 0.5 if outside_rule == "tangent" else 0.05)
     rows = distinct(memory.table(train, rows=config.rows, seed=seed))
@@ -115,6 +123,11 @@ def fit_ffnn_memory(
     data = scale(rows, check, limits.features)
     layout = data.layout(config.network.hidden, config.network.activation)
     theta = np.concatenate([part for W, b in zip(net.weights, net.biases, strict=True) for part in (W.ravel(), b)])
+    if config.swing:
+        problem = swinging(
+            Rows(layout, data.X, data.Y, noise), theta, memory, train, data, instants=2 * config.rows, seed=seed
+        )
+        theta = _swung(problem, theta, config, data, place, resume, progress)
     recursion = Recursion(memory, data)
     finish = partial(_finished, train=train, outside_rule=outside_rule)
     first = finish(_assemble(recursion, layout, theta, limits, net.origin))
@@ -137,6 +150,25 @@ def _finished(model: MemoryModel, *, train: Dataset, outside_rule: str) -> Memor
     slope = np.zeros((len(model.step.outputs), len(model.inputs)))
     slope[: len(model.outputs)] = edge_slope(train, len(model.outputs), model.domain)
     return replace(model, outside_rule=outside_rule, slope=slope)
+
+
+def _swung(
+    problem: Swinging,
+    theta: Array,
+    config: MemoryConfig,
+    data: Scaled,
+    folder: Path | None,
+    resume: bool,
+    progress: bool,
+) -> Array:
+    """Go on from the weights that fit the forces to those that also fit the motion."""
+    settings = replace(config.network, iterations=config.swing)
+    deadline = None if config.network.seconds is None else time.perf_counter() + config.network.seconds
+    place = None if folder is None else folder / "swing"
+    if place is not None:
+        claim(place, {"data": data.fingerprint(), "start": theta.tolist()}, resume=resume)
+    with bar(progress, config.swing, "swing") as update:
+        return run_levenberg(problem, theta, settings, None, deadline, place, resume, update).theta
 
 
 def _learned(

@@ -14,6 +14,7 @@ from mor.data.dataset import Dataset
 from mor.reduced.history import MemorySpec
 from mor.reduced.hysteresis.cells import BoucWen, Power
 from mor.reduced.hysteresis.operators import Operator, Peaks, Play, Reversals, Stop
+from mor.reduced.hysteresis.steel import MenegottoPinto
 from mor.reduced.memory import MemoryModel
 from mor.reduced.ranges import free_run_error
 from mor.reduced.selection import Selection, best_of
@@ -46,6 +47,7 @@ def memory_candidates(
         "10 plays, peaks": (Play(x, 10), Peaks(x)),
         "10 plays, peaks, 2 reversals": (Play(x, 10), Peaks(x), Reversals(x, 2)),
         "14 stops, peaks": (Stop(x, 14), Peaks(x)),
+        "6 bars, peaks, 8 stops": (MenegottoPinto(x), Peaks(x), Stop(x, 8, spacing="geometric")),
         "1 Bouc-Wen cell": (BoucWen(x, 1),),
         "2 Bouc-Wen cells, peaks": (BoucWen(x, 2), Peaks(x)),
     }

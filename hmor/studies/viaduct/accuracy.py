@@ -19,8 +19,8 @@ from mor.reduced.memory import MemoryModel
 from mor.substructures import BundleSubstructure
 from rt_runtime import load_bundle
 
-HIDDEN, ROWS, ITERATIONS, CORRELATION = (24, 16), 20_000, 70, 0.2
-"""Network, instants, iterations and correlation of errors in the fit of a pier, as in the study file."""
+HIDDEN, ROWS, ITERATIONS, CORRELATION, SWING = (24, 16), 20_000, 70, 0.2, 20
+"""Network, instants, iterations, correlation of errors and steps of swinging in a fit, as in the study file."""
 
 
 def fit_pier(height: float, *, seed: int = 0) -> MemoryModel:
@@ -35,7 +35,7 @@ def fit_pier(height: float, *, seed: int = 0) -> MemoryModel:
 
     network = FfnnConfig(hidden=HIDDEN, restarts=1, iterations=ITERATIONS, seed=seed)
     train, valid = (campaign(height, which).mirrored() for which in ("train", "valid"))
-    config = MemoryConfig(network, rows=ROWS, iterations=0, correlation=CORRELATION)
+    config = MemoryConfig(network, rows=ROWS, iterations=0, correlation=CORRELATION, swing=SWING)
     return fit_ffnn_memory(train, memory_spec(height), valid=valid, config=config)
 
 

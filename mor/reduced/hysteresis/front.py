@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from mor.compile.kept_loop import KeptLoop
 from mor.data.ports import Port
 from mor.reduced.hysteresis.operators import (
     BOUC_WEN,
@@ -23,6 +24,7 @@ from mor.reduced.hysteresis.operators import (
     TRAIL,
     Operator,
 )
+from mor.reduced.hysteresis.steel import CURVED, LEAST_W, MOST_LOG, R0, R1
 from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
@@ -74,10 +76,16 @@ class Front:
 
     def run(self, u: Array, state: Array | None = None) -> tuple[Array, Array]:
         """Return features (n, n_features) and states (n, n_states) over the signals u (n, n_signals), from `state`."""
-        n = len(u)
-        phi, kept = np.empty((n, len(self.features))), np.empty((n, len(self.states)))
+        signals = np.ascontiguousarray(u, dtype=np.float64)
         s = np.zeros(len(self.states)) if state is None else np.array(state, dtype=np.float64)
-        _over_time()(np.ascontiguousarray(u, dtype=np.float64), s, self.table, self.numbers, phi, kept)
+        if signals.ndim != 2 or signals.shape[1] != len(self.signals) or s.shape != (len(self.states),):
+            raise ConfigError(
+                f"u of Front.run must have {len(self.signals)} columns and state {len(self.states)} values, got shapes "
+                f"{signals.shape} and {s.shape}."
+            )
+        n = len(signals)
+        phi, kept = np.empty((n, len(self.features))), np.empty((n, len(self.states)))
+        _over_time()(signals, s, self.table, self.numbers, phi, kept)
         return phi, kept
 
     def ranges(self, lower: Array, upper: Array) -> tuple[Array, Array]:
@@ -154,12 +162,12 @@ def _steel(v, numbers, s, at):  # type: ignore[no-untyped-def]
         s[at + 5], s[at + 6] = max(s[at + 5], last), min(s[at + 6], last)
     if e != last:
         d = 1.0 if e > last else -1.0
-    w = min(d - s[at + 3], -1e-9) if d < 0.0 else max(d - s[at + 3], 1e-9)
+    w = min(d - s[at + 3], -LEAST_W) if d < 0.0 else max(d - s[at + 3], LEAST_W)
     far = min(s[at + 6], -1.0) if d < 0.0 else max(s[at + 5], 1.0)
     xi = abs(far - s[at + 2] - w)
-    R = 18.0 - 16.65 * xi / (0.15 + xi)
+    R = R0 - R1 * xi / (CURVED + xi)
     way = e - s[at + 2]
-    power = np.exp(min(np.log(max(way / w, 1e-300)) * R, 80.0))
+    power = np.exp(min(np.log(max(way / w, 1e-300)) * R, MOST_LOG))
     q = s[at + 3] + way * np.exp(-np.log(1.0 + power) / R)
     s[at], s[at + 1], s[at + 4] = now, d, min(max(q, -1.0), 1.0)
     return s[at + 4]
@@ -213,15 +221,15 @@ def compiled_front() -> Callable[..., None]:
 
 
 @cache
-def _over_time() -> Callable[..., None]:
-    from numba import njit
-
+def _over_time() -> KeptLoop:
     one = compiled_front()
 
-    @njit
     def run(u, s, table, numbers, phi, kept):  # type: ignore[no-untyped-def]
         for k in range(u.shape[0]):
             one(u[k], s, table, numbers, phi[k])
-            kept[k] = s
+            for i in range(s.size):
+                kept[k, i] = s[i]
 
-    return run  # type: ignore[no-any-return]
+    numbers, table = np.empty((0, 0)), np.empty((0, 0), dtype=np.int64)
+    example = (numbers, np.empty(0), table, numbers, numbers, numbers)
+    return KeptLoop(run, example, len(example))

@@ -28,6 +28,11 @@ from mor.reduced.hysteresis.operators import STEEL, Operator, Primitive
 from rt_runtime.checks import Array
 from rt_runtime.errors import ConfigError
 
+R0, R1, CURVED = 18.0, 16.65, 0.15
+"""R = R0 - R1 xi / (CURVED + xi)."""
+LEAST_W, MOST_LOG = 1e-9, 80.0
+"""The smallest |w|, and the largest log(r^R): they keep quotient and power finite."""
+
 
 @dataclass(frozen=True)
 class MenegottoPinto(Operator):

@@ -32,7 +32,10 @@ def steel_frame(*, name: str = "steel_frame") -> OpenSeesSubstructure:
         name,
         build_frame,
         inputs={f"x{i}": ImposedDisplacement(_node(i, 0), 1, largest=0.004) for i in range(1, STOREYS + 1)},
-        outputs={f"F{i}": Reaction(_node(i, 0), 1) for i in range(1, STOREYS + 1)},
+        outputs={
+            f"F{i}": Reaction(_node(i, 0), 1, tied=tuple(_node(i, j) for j in range(1, BAYS + 1)))
+            for i in range(1, STOREYS + 1)
+        },
         parameters={
             "storey": (3.5, "m", 2.5, 6.0),
             "bay": (6.0, "m", 3.0, 12.0),

@@ -9,11 +9,21 @@ from functools import cache
 import numpy as np
 import pytest
 
-from mor import BoucWen, Dataset, MemorySpec, Peaks, Play, Port, Power
+from mor import BoucWen, Dataset, MemorySpec, Peaks, Play, Port, Power, Reversals, Stop
 from mor.reduced.hysteresis.front import Front
+from mor.reduced.hysteresis.steel import MenegottoPinto
 from rt_runtime.errors import ConfigError
 from tests.unit.mor.reduced.hysteresis.test_learned_operators import walk
-from training import FfnnConfig, GruConfig, MemoryConfig, fit_ffnn_memory, fit_gru_memory, free_run_error, select_memory
+from training import (
+    FfnnConfig,
+    GruConfig,
+    MemoryConfig,
+    fit_ffnn_memory,
+    fit_gru_memory,
+    free_run_error,
+    memory_candidates,
+    select_memory,
+)
 from training.memory_models.operators import LearnedOperators, with_numbers
 from training.trainers.scaled import scale
 
@@ -99,6 +109,17 @@ def test_the_memory_that_fits_is_chosen_and_scatter_is_told(caplog: pytest.LogCa
     assert any("gives errors from" in record.message for record in caplog.records) == scatter
     with pytest.raises(ConfigError, match="candidates, hidden and seeds of select_memory must each name at least one"):
         select_memory(train, valid=valid, candidates=candidates, seeds=())
+
+
+def test_every_kind_of_memory_is_a_candidate() -> None:
+    kinds = {
+        type(operator)
+        for spec in memory_candidates(brace(range(1)), velocity="v").values()
+        for operator in spec.operators
+    }
+    assert kinds == {Play, Stop, Peaks, Reversals, MenegottoPinto, BoucWen, Power}
+    with pytest.raises(ConfigError, match="displacement and velocity of memory_candidates must be inputs"):
+        memory_candidates(brace(range(1)), displacement="y")
 
 
 def test_a_recurrent_unit_learns_and_is_repeatable() -> None:

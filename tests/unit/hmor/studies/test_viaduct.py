@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 
 from hmor.studies.viaduct import bridge
-from hmor.studies.viaduct.accuracy import CORRELATION, HIDDEN, ITERATIONS, ROWS, in_the_bridge, under_its_deck, worst
+from hmor.studies.viaduct.accuracy import (
+    CORRELATION,
+    HIDDEN,
+    ITERATIONS,
+    ROWS,
+    SWING,
+    in_the_bridge,
+    under_its_deck,
+    worst,
+)
 from hmor.studies.viaduct.bridge import HEIGHTS, RATE, SPECIMEN, deck, deck_matrices, viaduct
 from hmor.studies.viaduct.hybrid import hybrid, places, stored_hybrid
 from hmor.studies.viaduct.piers import SETS, design, pier_model, pier_name, sets
@@ -88,7 +97,7 @@ def test_the_study_fits_as_its_accuracy_is_judged() -> None:
         model = study["parts"][pier_name(height)]["models"]["ffnn"]
         memory = model["memory"]
         assert (tuple(model["hidden"]), memory["rows"], model["iterations"]) == (HIDDEN, ROWS, ITERATIONS)
-        assert memory["mirrored"] and memory["correlation"] == CORRELATION
+        assert memory["mirrored"] and (memory["correlation"], memory["swing"]) == (CORRELATION, SWING)
         n, seed = SETS["train"]
         assert study["parts"][pier_name(height)]["design"] == {"method": "lhs", "n": n, "seed": seed}
         assert memory["spec"].endswith(f"memory_spec({height})")

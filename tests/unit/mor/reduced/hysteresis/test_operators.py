@@ -34,6 +34,14 @@ def test_a_run_goes_on_from_its_states() -> None:
     np.testing.assert_array_equal(later, phi[150:])
 
 
+def test_states_and_signals_of_another_size_are_refused() -> None:
+    """Compiled code checks no bounds: it would write beyond its arrays."""
+    front, u = Front(OPERATORS, (X, V)), walk(2)
+    for signals, state in ((u, np.zeros(len(front.states) + 1)), (u[:, :1], None), (u[:, 0], None)):
+        with pytest.raises(ConfigError, match=r"u of Front\.run must have 2 columns and state \d+ values, got shapes"):
+            front.run(signals, state)
+
+
 def test_states_stay_in_their_ranges() -> None:
     front, u = Front(OPERATORS, (X, V)), walk(3)
     low, high = front.ranges(u.min(axis=0), u.max(axis=0))
