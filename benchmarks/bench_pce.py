@@ -8,9 +8,7 @@ and truncations on the first design, the best three go on to all designs, and th
 points never seen counts; `fit_pce` is told nothing. A peer's setting that ends with an exception is left out, and said.
 `places` says in how many of the functions the median error of `fit_pce` is the smallest.
 
-The peers take long. With HMOR_BENCH_FOLDER set, what is measured of a function and a package is kept there in pce.json
-and not measured again as long as versions and code are the same; with HMOR_BENCH_SECONDS a run ends after so many, and
-the next one goes on.
+The peers take long: HMOR_BENCH_FOLDER and HMOR_BENCH_SECONDS (benchmarks/parts.py) let a run go on.
 """
 
 from __future__ import annotations
@@ -19,8 +17,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import inspect
-import json
-import os
+import sys
 import time
 from collections.abc import Callable
 from functools import cache, partial
@@ -45,7 +42,9 @@ from mor import (
 )
 from mor.problems.public import flood, friedman, otl_circuit, piston, robot_arm, wing_weight
 from mor.reduced.pce.basis import index_set
-from rt_runtime.files import write_file
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.parts import Parts
 
 GOALS = {"ishigami": 1e-8, "borehole": 7e-6, "sobol_g": 3.7e-3, "brake_map": 5e-8}
 ROWS = {"sobol_g": 500}
@@ -132,10 +131,10 @@ def bases(problem: ReferenceFunction) -> list[tuple[int, float]]:
     return found
 
 
-def best_of(problem: ReferenceFunction, package: str, quick: bool) -> tuple[dict[str, float], dict[str, object]]:
+def best_of(problem: ReferenceFunction, package: str, quick: bool) -> dict[str, object]:
     """Return what a package reaches with its best settings, and what else is to be said of it."""
     if package == "fit_pce":
-        return judge(problem, ours, *_size(quick)), {}
+        return dict(judge(problem, ours, *_size(quick)))
     fit = openturns_lars if package == "openturns" else uqpy_lars
     tried: list[tuple[float, int, float]] = []
     stopped = 0
@@ -152,7 +151,7 @@ def best_of(problem: ReferenceFunction, package: str, quick: bool) -> tuple[dict
         except (ValueError, np.linalg.LinAlgError):
             stopped += 1
     _, setting, best = min(judged)
-    return best, {"setting": setting, "settings_tried": len(tried) + stopped, "settings_that_stopped": stopped}
+    return best | {"setting": setting, "settings_tried": len(tried) + stopped, "settings_that_stopped": stopped}
 
 
 def _size(quick: bool) -> tuple[range, int]:
@@ -249,31 +248,6 @@ def shortest(work: Callable[[], object], repeats: int) -> float:
     return best
 
 
-class Kept:
-    """What was measured before, by function and package; nothing without a folder."""
-
-    def __init__(self, quick: bool) -> None:
-        folder, seconds = os.environ.get("HMOR_BENCH_FOLDER"), os.environ.get("HMOR_BENCH_SECONDS")
-        self._file = Path(folder) / "pce.json" if folder else None
-        self._end = time.monotonic() + float(seconds or "inf")
-        self._quick = quick
-        self._found: dict[str, Any] = {}
-        if self._file is not None and self._file.is_file():
-            self._found = json.loads(self._file.read_text())
-
-    def measured(self, problem: ReferenceFunction, package: str) -> dict[str, object] | None:
-        """Measure, or take what is there; None when the time is over."""
-        key = f"{problem.name} {package} {origin(problem, package, self._quick)}"
-        if key not in self._found:
-            if time.monotonic() > self._end:
-                return None
-            best, more = best_of(problem, package, self._quick)
-            self._found[key] = best | more
-            if self._file is not None:
-                write_file(self._file, json.dumps(self._found, indent=1))
-        return dict(self._found[key])
-
-
 def origin(problem: ReferenceFunction, package: str, quick: bool) -> str:
     """Tell one state of what is measured from another: designs, settings, versions and code."""
     data = [problem.dataset(ROWS.get(problem.name, 200), seed=seed) for seed in _size(quick)[0]]
@@ -298,19 +272,22 @@ def _is_first(name: str, results: dict[str, object]) -> bool:
 
 def run(quick: bool) -> dict[str, object]:
     results: dict[str, object] = {}
-    kept, open_ = Kept(quick), 0
+    kept = Parts("pce")
     with threadpool_limits(1):
         warm = ishigami()
         fit_pce(warm.dataset(30, seed=0), warm.space).predict(np.zeros((2, 3)))  # compiles
         for problem in problems():
             for package in packages():
-                found = kept.measured(problem, package)
-                open_ += found is None
-                results |= {f"{problem.name}.{package}.{key}": value for key, value in (found or {}).items()}
+                found = kept.measured(
+                    f"{problem.name} {package}", origin(problem, package, quick),
+                    lambda problem=problem, package=package: best_of(problem, package, quick),
+                )  # fmt: skip
+                results |= {f"{problem.name}.{package}.{key}": value for key, value in found.items()}
             if problem.name in GOALS:
                 results[f"{problem.name}.goal.error"] = GOALS[problem.name]
-        if open_:
-            return results | {"open": f"{open_} of {len(packages()) * len(problems())} are to be measured: run again"}
+        if kept.open:
+            of = len(packages()) * len(problems())
+            return results | {"open": f"{kept.open} of {of} are to be measured: run again"}
         results["places.first_of_ten"] = sum(_is_first(problem.name, results) for problem in problems())
         results["places.goal"] = 9
         results |= {"goal.slowest_fit_cpu_s": 1.0, "goal.million_cpu_s": 1.0}

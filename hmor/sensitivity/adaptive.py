@@ -47,21 +47,26 @@ def goal(adaptive: bool, until: str | None, batch: int | None, most: int | None)
     return Goal(**given)
 
 
+def refuse_trajectories(study: Study) -> None:
+    """Refuse a study in which the samples of a part are trajectories, before anything is sampled."""
+    from mor.campaign.model import outputs_of
+
+    for name, part in study.parts.items():
+        if part.model is not None and not outputs_of(part.build(study.place)):
+            raise ConfigError(
+                f"Samples of part '{name}' must be numbers for --adaptive, got trajectories; give the part quantities."
+            )
+
+
 def grow(study: Study, name: str, wanted: Goal, retry: bool) -> dict[str, Any]:
     """Let the campaign of a part go on until its goal is reached; return what was found."""
-    from mor.campaign.model import outputs_of
     from mor.uncertainty import run_adaptive
 
     part = study.parts[name]
-    model = part.build(study.place)
-    if not outputs_of(model):
-        raise ConfigError(
-            f"Samples of part '{name}' must be numbers for --adaptive, got trajectories; give the part quantities."
-        )
     found = run_adaptive(
-        model, part.make_design(study.study.seed), store=study.store(name), until=wanted.until, batch=wanted.batch,
-        most=wanted.most, seed=study.study.seed, executor=part.executor, workers=part.workers, timeout=part.timeout,
-        retry_failed=retry,
+        part.build(study.place), part.make_design(study.study.seed), store=study.store(name), until=wanted.until,
+        batch=wanted.batch, most=wanted.most, seed=study.study.seed, executor=part.executor, workers=part.workers,
+        timeout=part.timeout, retry_failed=retry,
     )  # fmt: skip
     return _said(wanted, found.history, found.reached)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.figure import Figure
 
 from hmor.report.figures import COLOURS, GREY, few_decades, label, legend, panels, titled
@@ -67,8 +68,9 @@ def sensitivity(page: Page, labels: Labels, name: str, result: Result) -> None:
     words = ", ".join(label(kind, labels) for kind in kinds)
     page.text(
         f"Surrogates of the first n of {result['rows']} samples: {words}. LOO is the leave-one-out error relative to "
-        "the variance; noise is the standard deviation that a surrogate found in the samples. Indices of an expansion "
-        "from its coefficients, with intervals by bootstrap; of Kriging by projection on polynomials."
+        "the variance, often too small with few samples: believe it where it has settled. Noise is the standard "
+        "deviation that a surrogate found in the samples. Indices of an expansion from its coefficients, with "
+        "intervals by bootstrap; of Kriging by projection on polynomials."
         + (" Direct: the model without noise, by scrambled Sobol' points." if result["truth"] else "")
     )
     rows: list[list[Cell]] = [
@@ -133,6 +135,11 @@ def convergence(result: Result, labels: Labels) -> Figure:
     return figure
 
 
+def _colour(i: int, result: Result) -> Any:
+    """Return the colour of input i, its own among up to twenty."""
+    return f"C{i}" if len(result["inputs"]) <= 10 else colormaps["tab20"](i % 20)
+
+
 def settling(result: Result, labels: Labels) -> Figure:
     """Draw the total indices of the most influential inputs over the samples, one panel an output and surrogate."""
     kinds = list(result["curves"][result["outputs"][0]])
@@ -143,9 +150,11 @@ def settling(result: Result, labels: Labels) -> Figure:
             table = np.array(result["curves"][output][kind]["total"])
             for i in np.argsort(-table[-1], kind="stable")[:_SHOWN]:
                 if i not in shown:
-                    axes[0, 0].plot([], [], "o-", ms=3, color=f"C{i % 10}", label=label(result["inputs"][i], labels))
+                    axes[0, 0].plot(
+                        [], [], "o-", ms=3, color=_colour(i, result), label=label(result["inputs"][i], labels)
+                    )
                 shown.add(int(i))
-                ax.plot(result["sizes"], table[:, i], "o-", ms=3, color=f"C{i % 10}")
+                ax.plot(result["sizes"], table[:, i], "o-", ms=3, color=_colour(i, result))
             ax.set_title(f"{label(output, labels)}, {label(kind, labels)}", fontsize=9)
     for ax in axes[-1]:
         ax.set_xlabel("samples")
@@ -176,7 +185,7 @@ def effects(result: Result, labels: Labels) -> Figure:
         first = np.array(next(iter(result["indices"].values()))["first"]["value"][o])
         for i in np.argsort(-first, kind="stable")[:_SHOWN]:
             curve = result["effects"][output][result["inputs"][i]]
-            ax.plot(np.linspace(0.0, 1.0, len(curve["x"])), curve["y"], color=f"C{i % 10}",
+            ax.plot(np.linspace(0.0, 1.0, len(curve["x"])), curve["y"], color=_colour(i, result),
                     label=label(result["inputs"][i], labels))  # fmt: skip
         ax.set_title(titled(output, result["units"][output], labels), fontsize=10)
         ax.set_xlabel("input, from low to high")

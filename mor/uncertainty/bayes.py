@@ -119,6 +119,10 @@ def _conjugate(
     first, width = prior[centre], prior[spread]
     assert isinstance(first, Normal) and not isinstance(width, Marginal)
     known = float(width)
+    if not known > 0.0:
+        raise ConfigError(f"{spread} of the prior of posterior must be positive, got {known:g}.")
+    if law == "lognormal" and x.size and not x.min() > 0.0:
+        raise ConfigError(f"data of posterior must be positive for the law 'lognormal', got {x.min():g}.")
     y = np.log(x) if law == "lognormal" else x
     precision = 1.0 / first.std**2 + y.size / known**2
     mean = (first.mean / first.std**2 + y.sum() / known**2) / precision

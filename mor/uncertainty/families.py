@@ -233,10 +233,12 @@ def fit_space(
     if len({x.size for x in columns.values()}) != 1:
         raise ConfigError("data of fit_space must have as many observations of each input.")
     units = units or {}
-    marginals = {
-        name: fit_marginal(x, unit=units.get(name, ""), families=families, criterion=criterion).best
-        for name, x in columns.items()
-    }
+    marginals = {}
+    for name, x in columns.items():
+        try:
+            marginals[name] = fit_marginal(x, unit=units.get(name, ""), families=families, criterion=criterion).best
+        except ConfigError as error:
+            raise ConfigError(f"Input '{name}' of fit_space: {error}") from None
     X = np.column_stack(list(columns.values()))
     if copula == "none" or X.shape[1] < 2:
         return ParameterSpace(marginals)

@@ -144,9 +144,11 @@ def failure_probability(
         "above": P(y > limit), "below": P(y < limit).
     method : str
         "monte_carlo", or "importance": the standard normal variables are sampled around the failure region, which the
-        cross-entropy method (Rubinstein, Kroese 2004) finds step by step with a Gaussian density; for rare events.
+        cross-entropy method (Rubinstein, Kroese 2004) finds step by step with a Gaussian density; for rare events with
+        one failure region. Where it finds no failure at all, the interval is that of as many plain samples.
     n : int
-        Evaluations of the final sample; importance sampling spends up to as many again on the way.
+        Evaluations of the final sample; importance sampling spends up to as many again on the way, and as many
+        plain ones where it finds no failure.
     seed : int
         Seed of the samples.
     """
@@ -171,6 +173,8 @@ def failure_probability(
     z = np.linalg.solve(factor, (xi - centre).T).T
     log_ratio = -0.5 * np.sum(xi**2 - z**2, axis=1) + float(np.log(np.diag(factor)).sum())
     value = np.where(beyond(xi) > 0.0, np.exp(log_ratio), 0.0)
+    if not value.any():  # nothing found is no proof that nothing is there: plain sampling bounds the probability
+        return wilson(int(np.count_nonzero(beyond(rng.standard_normal((n, d))) > 0.0)), n)
     p, half = float(value.mean()), 1.959963984540054 * float(value.std(ddof=1)) / np.sqrt(n)
     return Estimate(np.array(p), np.array(max(p - half, 0.0)), np.array(min(p + half, 1.0)))
 

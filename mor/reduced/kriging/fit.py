@@ -20,6 +20,7 @@ from rt_runtime.checks import Array, finite_array, one_of, positive, whole
 from rt_runtime.errors import ConfigError
 
 TRENDS = {"simple": 0, "ordinary": 0, "linear": 1, "quadratic": 2}
+AUTO_TRENDS = ("ordinary", "linear", "quadratic")
 NOISE = ("auto", "none", "learned")
 ESTIMATORS = ("auto", *CRITERIA)
 _FEW = 30  # rows up to which the leave-one-out error is asked beside the likelihood
@@ -60,8 +61,9 @@ def fit_kriging(
         Whether the share of interactions is learned (two parameters an input) or the kernel is the plain product;
         "auto" compares both.
     trend : str or (terms, inputs) array
-        "simple" (known `mean`), "ordinary" (unknown constant), "linear", "quadratic", or multi-indices of orthonormal
-        polynomials (universal Kriging).
+        "simple" (known `mean`), "ordinary" (unknown constant), "linear", "quadratic", multi-indices of orthonormal
+        polynomials (universal Kriging), or "auto": of the ordinary, linear and quadratic trends with at most half as
+        many functions as rows the one of smallest leave-one-out error, for each output (three fits instead of one).
     mean : float or (outputs,) array, optional
         The known mean of a simple trend, in units of the outputs.
     noise : str
@@ -87,11 +89,18 @@ def fit_kriging(
     pairs = kernel_pairs(kernel, interactions, "fit_kriging")
     known = _known_mean(trend, mean, data)
     rows = Rows.of(data, space, noise, weights, "fit_kriging", estimator, seed, rounding)
-    indices = trend_indices(trend, space.dimension)
+    trends = [trend_indices(one, space.dimension) for one in (AUTO_TRENDS if _is(trend, "auto") else (trend,))]
+    trends = trends[:1] + [indices for indices in trends[1:] if 2 * len(indices) <= len(data)]
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1, user_api="blas"):
-        found = [rows.fit(o, indices, pairs, None if known is None else float(known[o])) for o in range(rows.outputs)]
+        found = [
+            min(
+                (rows.fit(o, one, pairs, None if known is None else float(known[o])) for one in trends),
+                key=Fitted.error,
+            )
+            for o in range(rows.outputs)
+        ]
     return rows.model(found, {"method": "kriging", "trend": trend if isinstance(trend, str) else "given"})
 
 
@@ -104,6 +113,10 @@ class Fitted:
     location: float
     scale: float
     known: bool = False
+
+    def error(self) -> float:
+        """Return the leave-one-out error, zero of a constant output."""
+        return 0.0 if self.candidate is None else self.candidate.loo
 
 
 @dataclass
@@ -263,20 +276,23 @@ def trend_indices(trend: str | ArrayLike, dimension: int) -> Ints:
     """Return the multi-indices (terms, dimension) of a trend, the constant first."""
     constant = np.zeros((1, dimension), dtype=np.int64)
     if isinstance(trend, str):
-        one_of(trend, "trend", "fit_kriging", tuple(TRENDS))
+        one_of(trend, "trend", "fit_kriging", (*TRENDS, "auto"))
         return index_set(dimension, TRENDS[trend]) if TRENDS[trend] else constant
     given = np.asarray(trend)
     if given.ndim != 2 or given.shape[1] != dimension or not np.issubdtype(given.dtype, np.integer) or given.min() < 0:
         raise ConfigError(
-            f"trend of fit_kriging must be one of {', '.join(TRENDS)} or multi-indices: whole numbers of at least 0 "
-            f"with {dimension} columns, got {trend!r}."
+            f"trend of fit_kriging must be one of {', '.join(TRENDS)}, auto or multi-indices: whole numbers of at "
+            f"least 0 with {dimension} columns, got {trend!r}."
         )
     return np.unique(np.vstack([constant, given.astype(np.int64)]), axis=0)
 
 
+def _is(trend: str | ArrayLike, name: str) -> bool:
+    return isinstance(trend, str) and trend == name
+
+
 def _known_mean(trend: str | ArrayLike, mean: float | ArrayLike | None, data: Dataset) -> Array | None:
-    simple = isinstance(trend, str) and trend == "simple"
-    if simple != (mean is not None):
+    if _is(trend, "simple") != (mean is not None):
         raise ConfigError("mean of fit_kriging must be given with the trend 'simple', and only with it.")
     if mean is None:
         return None

@@ -75,6 +75,15 @@ def test_it_goes_on_until_the_error_is_small_and_resumes(study: Path, capfd: pyt
     assert "unchanged" in capfd.readouterr().err
 
 
+def test_trajectories_are_refused_before_anything_is_sampled(
+    study: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert hmor("sample", "motorcycle_brakes", "--adaptive", "--folder", tmp_path / "out") == 2
+    said = capfd.readouterr().err
+    assert "Samples of part 'rear_runs' must be numbers for --adaptive, got trajectories" in said
+    assert not (tmp_path / "out").exists()
+
+
 def test_tests_run_by_hand(study: Path, capfd: pytest.CaptureFixture[str]) -> None:
     study.write_text(STUDY.replace("SOURCE", 'table = "tests.csv"'))
     assert hmor("sample", study, "--json") == 0

@@ -49,6 +49,12 @@ def test_intervals_of_failure_probabilities_cover() -> None:
     assert inside >= 50
 
 
+def test_a_failure_that_is_never_seen_is_not_called_impossible() -> None:
+    """Outputs end at 1: the limit 2 is never passed, and the interval says what n samples can say, not 0 to 0."""
+    p = failure_probability(lambda X: np.tanh(X[:, 0]), SPACE, 2.0, n=1000)
+    assert p.value == 0.0 and p.upper is not None and 0.003 < p.upper < 0.005
+
+
 def test_plain_monte_carlo() -> None:
     p = failure_probability(lambda X: X.sum(axis=1), SPACE, STD, method="monte_carlo", n=20_000)
     assert p.lower is not None and p.upper is not None and p.lower < 1 - ndtr(1.0) < p.upper
@@ -67,6 +73,25 @@ def test_screening_finds_the_idle_input() -> None:
     delta = borgonovo(data)
     assert np.argmax(delta.value[0]) == 0 and np.argmax(delta.value[1]) == 2
     assert delta.value[0, 3] < 0.12
+
+
+def test_hsic_is_the_trace_of_centred_kernels_and_uses_every_permutation() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.standard_t(2, (60, 2))  # far outliers need more features
+    y = X[:, :1] ** 2 + rng.normal(size=(60, 1))
+    value, p = hsic(Dataset(X, y, {"a": "", "b": ""}, {"y": ""}), permutations=1000)
+
+    def kernel(v: np.ndarray) -> np.ndarray:
+        K = np.exp(-0.5 * (v[:, None] - v) ** 2 / v.var())
+        H = np.eye(60) - 1 / 60
+        return np.asarray(H @ K @ H)
+
+    L = kernel(y[:, 0])
+    for i in range(2):
+        K = kernel(X[:, i])
+        assert value[0, i] == pytest.approx(np.sum(K * L) / np.sqrt(np.sum(K * K) * np.sum(L * L)), rel=1e-8)
+    assert p[0, 0] == pytest.approx(1 / 1001)  # resolved by a thousand permutations, not by two hundred
+    assert p[0, 1] > 0.01
 
 
 def test_the_best_surrogate_is_found_and_said() -> None:

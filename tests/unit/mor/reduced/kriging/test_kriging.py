@@ -160,6 +160,19 @@ def test_saved_models_still_know_their_uncertainty(model: Kriging, tmp_path: Pat
     assert again.describe() == model.describe()
 
 
+def test_the_trend_of_smallest_error_is_taken_for_each_output() -> None:
+    space = ParameterSpace({"x": Uniform(-2.0, 2.0), "y": Uniform(-2.0, 2.0)})
+    X = lhs(space, 30, seed=400).points
+    Y = np.column_stack([np.sin(2.0 * X[:, 0]) + (X[:, 1] - 0.3 * X[:, 0] ** 2) ** 2, np.exp(-(X**2).sum(axis=1))])
+    rows = Dataset(X, Y, space.ports, {"p": "", "q": ""})
+    given = {t: fit_kriging(rows, space, kernel="gaussian", trend=t) for t in ("ordinary", "linear", "quadratic")}
+    auto = fit_kriging(rows, space, kernel="gaussian", trend="auto")
+    np.testing.assert_array_equal(auto.loo, np.min([m.loo for m in given.values()], axis=0))
+    assert auto.loo[0] == given["quadratic"].loo[0]
+    few = fit_kriging(rows.take(np.arange(10)), space, kernel="gaussian", trend="auto")
+    assert max(len(m["name"]) and m["trend_terms"] for m in few.fit["outputs"]) <= 5  # type: ignore[index, union-attr]
+
+
 def test_constant_output_is_said_and_kept() -> None:
     rows = Dataset(data().X, np.column_stack([data().Y[:, 0], np.full(40, 7.0)]), SPACE.ports, {"p": "N", "c": ""})
     with pytest.warns(UserWarning, match="Output 'c' of the data of fit_kriging is constant"):
