@@ -21,10 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import stats
 
 from hmor.console.aside import NICE, stand_aside
-from rt_runtime import Gain, Loop, _core
+from rt_runtime import Gain, Loop, Pacing, _core
 from rt_runtime.files import read_json
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 RATE, LOOP_CPU = 10_000.0, (os.cpu_count() or 1) - 1
+SPIN = 8e-5  # s of each 1e-4: the wake-up of a sleeping virtual CPU, which differs from minute to minute, stays out
 SHOWN = (
     "position", "force", "wanted", "command", "rig.age", "rig.status", "rig.lost", "rig.delay", "rig.lost_recently",
     "host.late", "host.lost", "host.elapsed", "host.order", "position.doubt", "position.lag", "force.doubt",
@@ -52,6 +52,7 @@ record = {list(SHOWN)}
 
 [run.pacing]
 cpu = {LOOP_CPU}
+spin = {SPIN}
 
 [run.actuator]
 kind = "udp"
@@ -203,6 +204,17 @@ def stolen() -> dict[str, float]:
     return {"loop": own, "others": sum(steal.values())}
 
 
+def empty_loop(seconds: float) -> float:
+    """Per cent of ticks that a paced loop with one multiplication misses: what the machine takes from any program."""
+    loop = Loop(RATE)
+    loop.constant("one", 1.0)
+    loop.signal("u")
+    loop.add("own", Gain(2.0), inputs=["one"], outputs=["u"])
+    timing = loop.run(seconds, paced=True, pacing=Pacing(cpu=LOOP_CPU, spin=SPIN)).timing
+    assert timing is not None
+    return 100 * timing.missed / (timing.ticks + timing.missed)
+
+
 ALONE, BESIDE, ANYWHERE = "without", "with", "anywhere"
 
 
@@ -223,7 +235,7 @@ def missed(test: RunningTest, reader: _core.LiveReader, rounds: int, seconds: fl
                 place(browser, everywhere if free else everywhere - {LOOP_CPU} or everywhere, 0 if free else NICE)
                 for process in both:
                     os.kill(process, signal.SIGSTOP if kind == ALONE else signal.SIGCONT)
-                time.sleep(1.5)  # what waited meanwhile is done
+                time.sleep(1.0)  # what waited meanwhile is done
                 before, steal = reader.status, stolen()
                 time.sleep(seconds)
                 after, lost = reader.status, stolen()
@@ -238,7 +250,11 @@ def missed(test: RunningTest, reader: _core.LiveReader, rounds: int, seconds: fl
 
 
 def judged(turns: list[dict[str, Any]], rounds: int) -> dict[str, Any]:
-    """Per cent of ticks missed by kind, and the differences within a round with 95 % intervals (Student's t)."""
+    """Per cent of ticks missed by kind, and the differences within a round with 95 % intervals of their mean.
+
+    Misses come in bursts (the hypervisor takes the CPU away for milliseconds), so the intervals are bootstrapped over
+    rounds, and the rounds with more and with fewer misses are counted beside.
+    """
     per_cent = {
         kind: np.array([100 * t["missed"] / (t["ticks"] + t["missed"]) for t in turns if t["kind"] == kind])
         for kind in (ALONE, BESIDE, ANYWHERE)
@@ -252,9 +268,11 @@ def judged(turns: list[dict[str, Any]], rounds: int) -> dict[str, Any]:
     for kind in (BESIDE, ANYWHERE):
         difference = per_cent[kind] - per_cent[ALONE]
         if rounds > 1:
-            half = float(stats.t.ppf(0.975, rounds - 1) * difference.std(ddof=1) / np.sqrt(rounds))
-            middle = float(difference.mean())
-            result[f"difference_{kind}"] = {"mean": middle, "interval_95": [middle - half, middle + half]}
+            means = np.random.default_rng(0).choice(difference, (20_000, rounds)).mean(axis=1)
+            result[f"difference_{kind}"] = {
+                "mean": float(difference.mean()), "interval_95": np.quantile(means, [0.025, 0.975]).tolist(),
+                "rounds_with_more": int((difference > 0).sum()), "rounds_with_fewer": int((difference < 0).sum()),
+            }  # fmt: skip
     return result | {"rounds": rounds}
 
 
@@ -262,6 +280,7 @@ def run(quick: bool) -> dict[str, Any]:
     """Measure all of it; the budgets stand beside."""
     result: dict[str, Any] = {**live_ring(quick), "ring_ns_budget": 50.0}
     seconds = 5.0 if quick else 20.0
+    empty = [empty_loop(seconds)]
     with tempfile.TemporaryDirectory() as place, running_test(Path(place), STUDY, console=False) as test:
         reader = _core.LiveReader(read_json(test.run_folder / "live.json", "live.json")["live"])
         with desk(test) as (page, process):
@@ -269,7 +288,8 @@ def run(quick: bool) -> dict[str, Any]:
             result |= {**server(page, process, seconds), "server_percent_budget": 5.0}
             result |= {**lag(page, reader, seconds / 2), "view_lag_ms_budget": 100.0}
             result |= {**press(page, 5 if quick else 30), "press_ms_budget": 50.0}
-        result |= missed(test, reader, 2 if quick else 12, 3.0 if quick else 12.0)
+        result |= missed(test, reader, 2 if quick else 30, 3.0 if quick else 6.0)
         test.tell("stop")
         test.end()
-    return result
+    empty.append(empty_loop(seconds))
+    return result | {"missed_percent_empty_loop": empty}

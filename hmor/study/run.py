@@ -32,6 +32,7 @@ from rt_runtime import (
     protect,
 )
 from rt_runtime._core import Actuator
+from rt_runtime.engine.calls import followers, unguarded
 from rt_runtime.errors import ConfigError
 from rt_runtime.rig.actuators import LINK, link_names, names_of
 
@@ -312,13 +313,19 @@ def _add_behind(loop: Loop, section: RunSection, folder: Path) -> None:
         raise ConfigError.from_problems("Start of the test", [*early, *unknown])
     if section.behind is not None:
         import_object(section.behind, folder)(loop, dict(section.settings))
-        made = loop.followers(guarded, behind="monitor")
+        made = followers(loop.calls, guarded, "monitor")
         past = [
             f"Signal '{signal}' of actuator '{name}' must be made of a command of the monitor, but no block behind it "
             f"makes it of {', '.join(sorted(guarded))}: nothing would stop it."
             for name, signal in sent
             if loop.is_written(signal) and signal not in made
         ]
-        if past:
-            raise ConfigError.from_problems("Start of the test", past)
+        mixed = [
+            f"Block '{block}' behind the monitor must not make a command of '{signal}', which a block of the test or a "
+            "table makes: no trip would end it. Read a guarded command, a measured signal (from a block with "
+            "timed=False that reads nothing of the test), or put a Fade with monitor.state between them."
+            for block, signal in unguarded(loop.calls, [signal for _, signal in sent], "monitor")
+        ]
+        if past or mixed:
+            raise ConfigError.from_problems("Start of the test", [*past, *mixed])
         loop.step_always(behind="monitor")  # an armed test, too, has controllers that hold the specimen

@@ -75,7 +75,7 @@ class KrigingSettings(Arguments):
 
     kernel: str | tuple[str, ...] | None = None
     interactions: bool | Literal["auto"] | None = None
-    trend: Literal["ordinary", "linear", "quadratic"] | None = None
+    trend: Literal["ordinary", "linear", "quadratic", "auto"] | None = None
     noise: Literal["auto", "none", "learned"] | None = None
     estimator: Literal["auto", "likelihood", "loo"] | None = None
     rounding: float | None = None
@@ -122,7 +122,7 @@ KINDS: dict[str, type] = {
 """Kinds of reduced models and the settings each one takes."""
 
 REMEMBERING = {
-    "ffnn": {"rows", "horizon", "segments", "iterations", "correlation"},
+    "ffnn": {"rows", "horizon", "segments", "iterations", "correlation", "swing"},
     "pce": {"rows", "iterations", "draws", "prune"},
 }
 """Kinds that may have a memory, and the keys of their fit."""
@@ -150,9 +150,10 @@ class MemorySection(Section):
 
     signals, lags, filters, states (hidden signals of the trajectories that the model carries along) and operators
     (memories for hysteresis such as {kind = "play", of = "x", count = 10}, as in `mor.Play`, `mor.Peaks`, ...) as in
-    `mor.MemorySpec`, or spec: "module:name()" of one. rows, horizon, segments, iterations, correlation (networks)
-    and rows, draws, iterations, prune (polynomials) as in their fits. The step is that of the trajectories. mirrored:
-    learn from each trajectory with the other sign too, for a part that answers alike to both sides.
+    `mor.MemorySpec`, or spec: "module:name()" of one. rows, horizon, segments, iterations, correlation, swing
+    (networks) and rows, draws, iterations, prune (polynomials) as in their fits. The step is that of the trajectories;
+    in a loop with a shorter tick the model runs in every n-th. mirrored: learn from each trajectory with the other sign
+    too, for a part that answers alike to both sides.
     """
 
     signals: tuple[str, ...] = ()
@@ -169,6 +170,7 @@ class MemorySection(Section):
     draws: int | None = None
     prune: float | None = None
     correlation: float | None = None
+    swing: int | None = None
     mirrored: bool = False
 
     @model_validator(mode="after")
@@ -188,7 +190,7 @@ class MemorySection(Section):
 
     def fit_arguments(self) -> dict[str, Any]:
         """Return what was given of the settings of a fit."""
-        names = ("rows", "horizon", "segments", "iterations", "draws", "prune", "correlation")
+        names = ("rows", "horizon", "segments", "iterations", "draws", "prune", "correlation", "swing")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     def columns(self, outputs: tuple[str, ...], folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.table import Table
 
+READABLE = 20
+"""Letters of a word or number that are not broken; a path may go on below."""
+
 
 def show(step: str, result: Mapping[str, Any], *, as_json: bool, leave_out: tuple[str, ...] = ()) -> None:
     """Print a result: one JSON object, or tables of its values; long lists are left to --json."""
@@ -42,14 +45,32 @@ def _tables(title: str, result: Mapping[str, Any]) -> Iterator[tuple[str, Table]
     if parts and all(not isinstance(value, dict) for part in parts.values() for value in part.values()):
         names = list(dict.fromkeys(name for part in parts.values() for name in part))
         if len(names) > len(parts):  # the longer side goes down
-            rows = [[name, *(part.get(name, "") for part in parts.values())] for name in names]
-            yield title, _table(list(parts), rows)
+            for some in _side_by_side(parts, max(map(len, names))):
+                rows = [[name, *(parts[key].get(name, "") for key in some)] for name in names]
+                yield title, _table(some, rows)
         else:
             rows = [[key, *(part.get(name, "") for name in names)] for key, part in parts.items()]
             yield title, _table(names, rows)
     else:
         for key, part in parts.items():
             yield from _tables(f"{title}, {key}", part)
+
+
+def _side_by_side(parts: Mapping[str, Mapping[str, Any]], first: int) -> Iterator[list[str]]:
+    """Deal parts to tables in which as many columns stand as the terminal has room for; texts beyond READABLE fold."""
+    from rich.console import Console
+
+    room = Console().width
+    some: list[str] = []
+    used = first + 2
+    for key, part in parts.items():
+        width = 2 + max(len(key), *(min(len(_text(value)), READABLE) for value in part.values()))
+        if some and used + width > room:
+            yield some
+            some, used = [], first + 2
+        some.append(key)
+        used += width
+    yield some
 
 
 def _table(columns: list[str], rows: list[list[Any]]) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -37,9 +38,12 @@ def prepare_study(study: Study, stack: ExitStack | None = None) -> PreparedRun:
             continue
         where: dict[str, Any] = {"port": 9}  # nobody listens there
         if stack is not None and name not in inside:
+            from hmor.rigs.catalogue import takes_settings
             from hmor.rigs.process import rig_process
 
-            options = ("--protocol", str(actuator.protocol))
+            options = ["--protocol", str(actuator.protocol)]
+            if takes_settings(actuator.rig, study.place):
+                options += [part for k, v in section.settings.items() for part in ("--set", f"{k}={json.dumps(v)}")]
             port, key = stack.enter_context(rig_process(actuator.rig, section.rate, *options))
             where = {"port": port, "key_file": str(key.resolve())}
         section = section.replaced(name, actuator.model_copy(update=where))
@@ -59,7 +63,7 @@ def played(study: Study, section: RunSection) -> dict[str, InProcessRig]:
     found = {}
     for name, actuator in section.rigs().items():
         if isinstance(actuator, UdpSection) and actuator.rig is not None:
-            side = find_rig(actuator.rig, section.rate, study.place)
+            side = find_rig(actuator.rig, section.rate, study.place, section.settings)
             found[name] = InProcessRig(side.loop, side.commands, side.measured)
     return found
 

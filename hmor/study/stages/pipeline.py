@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hmor.sensitivity.adaptive import Goal, by_hand, grow
+from hmor.sensitivity.adaptive import Goal, by_hand, grow, refuse_trajectories
 from hmor.sensitivity.section import SensitivitySection
 from hmor.study.file import Model, Study, load_study
 from hmor.study.loading import import_object
@@ -60,20 +60,23 @@ def pipeline(
     adaptive
         Let the campaigns go on at points of their own choice until this goal is reached.
     """
-    found = Pipeline(
-        study.study.name, study.folder, _steps(study, force, retry, overwrite, adaptive), called=study.called
-    )
+    steps = _steps(study, force, retry, overwrite, adaptive)
+    found = Pipeline(study.study.name, study.folder, steps, called=study.called)
     made = tuple(name for name in found.steps if found.holds(name))
     missing = [name for name in found.steps if name not in made]
-    make = partial(_report, study, missing)
-    depends = {"report": study.report.model_dump(), "study": study.study.model_dump(), "missing": missing}
-    found.steps["report"] = Step("report", make, depends, made, ("report/report.html",))
+    depends = {
+        "report": study.report.model_dump(), "study": study.study.model_dump(), "missing": missing,
+        "made": [found.made(name) for name in made],  # a test that is run again is another test
+    }  # fmt: skip
+    found.steps["report"] = Step("report", partial(_report, study, missing), depends, made, ("report/report.html",))
     return found
 
 
 def _steps(study: Study, force: bool, retry: bool, overwrite: bool, adaptive: Goal | None) -> list[Step]:
     seed = study.study.seed
     models = list(study.models())
+    if adaptive is not None:
+        refuse_trajectories(study)
     steps = []
     for name, part in study.parts.items():
         if part.model is not None:

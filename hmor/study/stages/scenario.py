@@ -47,13 +47,15 @@ def scenario_run(study: Study, model: Model, fitted: ReducedModel) -> tuple[Traj
     reads, writes = [port.name for port in part.inputs], [port.name for port in part.outputs]
     truth = _driven(study.hybrid.model, study.place, (*reads, *writes))
     u = np.column_stack([truth[name] for name in reads])
-    step, dt = float(truth.time[1] - truth.time[0]), getattr(fitted, "dt", None)
-    if dt is not None and abs(step - dt) > 1e-6 * dt:  # a stored response may have been thinned out
+    step = float(truth.time[1] - truth.time[0])
+    dt = step if fitted.dt is None else fitted.dt
+    every = max(round(dt / step), 1)
+    if abs(every * step - dt) > 1e-6 * dt:  # a stored response may have been thinned out
         raise ConfigError(
-            f"Step of model '{model.path}' must be that of the scenario's full-order response, {step:g} s, got "
-            f"{dt:g} s; fit it at that step, or store the response at every tick."
+            f"Step of model '{model.path}' must be that of the scenario's full-order response, {step:g} s, or some of "
+            f"them, got {dt:g} s; fit it at that step, or store the response at every tick."
         )
-    answer = fitted.rollout(u)
+    answer = np.repeat(fitted.rollout(u[::every]), every, axis=0)[: len(u)]  # held in between, as in the loop
     shown = truth.select(writes)
     return truth.select(reads), shown, Trajectory(truth.time, answer[:, : len(writes)], shown.ports)
 

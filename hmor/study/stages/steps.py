@@ -187,10 +187,15 @@ class Pipeline:
         stored = self._stored(name)
         return stored is not None and self._holds(self.steps[name], stored)
 
+    def made(self, name: str) -> tuple[str, float] | None:
+        """Return when a step was made and how many seconds it took, None when it was not made."""
+        stored = self._stored(name)
+        return None if stored is None else (str(stored["made"]), float(stored["seconds"]))
+
     def seconds(self, name: str) -> float | None:
         """Return how long a step took, None when it was not made."""
-        stored = self._stored(name)
-        return None if stored is None else float(stored["seconds"])
+        made = self.made(name)
+        return None if made is None else made[1]
 
     def _holds(self, step: Step, stored: Result) -> bool:
         there = all((self.folder / file).exists() for file in step.files)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.parts import Parts, code_state
 from hmor.commands import bench
 from rt_runtime import ConfigError
 
@@ -36,6 +37,45 @@ def test_engine_benchmark_gives_its_ratios(tmp_path: Path) -> None:
     assert values["loop_and_function_differ_by"] < 1e-12
     assert values["frame_variants_differ_by"] < 1e-10
     assert {"loop_over_one_function", "frame_speedup_over_numpy", "ode_over_cpp_rhs"} <= set(values)
+
+
+def test_parts_of_a_long_benchmark_are_kept_until_their_sources_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HMOR_BENCH_FOLDER", raising=False)
+    monkeypatch.delenv("HMOR_BENCH_SECONDS", raising=False)
+    calls: list[str] = []
+
+    def measure() -> dict[str, object]:
+        calls.append("measured")
+        return {"error": 0.25}
+
+    sources = tmp_path / "sources"
+    sources.mkdir()
+    for count, (name, text) in enumerate((("a.py", "a = 1"), ("a.py", "a = 2"), ("b.toml", "b = 1"), ("c.npz", "c"))):
+        (sources / name).write_text(text)
+        state = code_state(str(sources))
+        for _ in range(2):  # the second time as after an interruption
+            parts = Parts("toy", tmp_path / "runs" / "toy")
+            assert parts.measured("first", state, measure) == {"error": 0.25}
+        assert calls == ["measured"] * (count + 1)
+    (sources / "notes.txt").write_text("no source")
+    assert code_state(str(sources)) == state != code_state(str(sources), also="quick")
+    Parts("toy").measured("first", state, measure)  # without a folder nothing is kept
+    assert len(calls) == 5
+
+
+def test_a_long_benchmark_ends_when_its_time_is_over_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HMOR_BENCH_FOLDER", str(tmp_path / "given"))
+    monkeypatch.setenv("HMOR_BENCH_SECONDS", "-1")
+    late = Parts("toy", tmp_path / "default")
+    assert late.measured("first", "one", lambda: {"error": 0.25}) == {} and late.open == 1
+    monkeypatch.delenv("HMOR_BENCH_SECONDS")
+    again = Parts("toy", tmp_path / "default")
+    assert again.measured("first", "one", lambda: {"error": 0.25}) == {"error": 0.25} and again.open == 0
+    assert again.folder == tmp_path / "given" and [path.name for path in again.folder.iterdir()] == ["toy.json"]
 
 
 def test_a_mistake_is_one_sentence_without_a_traceback(tmp_path: Path) -> None:

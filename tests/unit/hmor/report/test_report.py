@@ -12,7 +12,7 @@ from hmor.cli import main
 from hmor.commands.new import new
 from hmor.options import BUILT_IN
 from hmor.report.page import Page
-from hmor.report.study import report
+from hmor.report.study import _times_real, report
 from hmor.study.file import load_study
 from hmor.study.stages.pipeline import find_pipeline
 from rt_runtime import ConfigError
@@ -88,6 +88,9 @@ def test_the_report_of_a_virtual_test(tmp_path: Path) -> None:
     assert "Three-storey frame with an MR damper on a slow electric actuator, MPC (CS2)." in text
     assert ". Runs that diverged: 0 with full parts." in text
     check_page(page)
+    assert find_pipeline("frame_mr_damper", tmp_path, changes=changes).holds("report")
+    find_pipeline("frame_mr_damper", tmp_path, changes=changes).run_group("simulate", force=True)
+    assert not find_pipeline("frame_mr_damper", tmp_path, changes=changes).holds("report")  # it shows an older test
 
 
 def test_a_report_says_what_is_not_made(tmp_path: Path) -> None:
@@ -112,6 +115,10 @@ def test_a_report_says_once_how_a_run_ended(tmp_path: Path, ended: str, told: st
     run |= {"tripped": ended != "finished", "folder": str(tmp_path)}
     written = report(load_study("pendulum", tmp_path), {"run": run}, [])
     assert told in Path(written["page"]).read_text()
+
+
+def test_a_model_that_is_too_slow_is_not_told_as_zero_times_real_time() -> None:
+    assert [_times_real(factor) for factor in (0.0943, 1.0, 244.4, 4512.0)] == ["0.094", "1", "244", "4,512"]
 
 
 def test_a_page_escapes_what_it_is_given(tmp_path: Path) -> None:

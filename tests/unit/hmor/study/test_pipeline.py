@@ -158,6 +158,18 @@ def test_a_result_is_shown_as_tables_and_nothing_is_cut(capsys: pytest.CaptureFi
     assert {"simulate, under_control, mean", "J1_ms J2_percent", "full_order 1234", "published 2.5 0.34"} <= set(lines)
 
 
+def test_columns_that_do_not_fit_stand_in_a_table_of_their_own(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    facts = {name: 0.00123 for name in ("multiply_adds", "bytes", "iterations", "train_mse", "valid_mse", "seconds")}
+    models = [f"{side}_{kind}_memory" for side in ("rear", "front") for kind in ("ffnn", "pce")]
+    show("train", {model: facts | {f"k{i}": 1.0 for i in range(4)} for model in models}, as_json=False)
+    words = capsys.readouterr().out.split()
+    assert [words.count(word) for word in models] == [1, 1, 1, 1]
+    assert words.count("multiply_adds") == words.count("train") == 2 and words.count("0.00123") == 24
+
+
 def test_a_model_that_moves_to_another_place_of_the_hybrid_model_is_judged_again(tmp_path: Path) -> None:
     def fingerprint(**variants: dict[str, str]) -> str:
         changes = {"hybrid": {"variants": variants}}
