@@ -231,11 +231,11 @@ class Control:
             gone = self._seen is not None and time.monotonic() - self._seen > self.lost_after
             if not gone:
                 continue
-            self._seen = None
             order = {"hold": "hold", "ramp": "stop", "nothing": "note"}[self.lost]
             if order not in LEGAL[self.desk.state]:
                 order = "note"
-            self.desk.order(order, who="console", text="the operator's page is gone")
+            if not self.desk.order(order, who="console", text="the operator's page is gone"):
+                self._seen = None  # else again: a loop that stood still for a moment did not take it
 
 
 def listen(path: Path) -> socket.socket:

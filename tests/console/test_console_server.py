@@ -9,6 +9,7 @@ import ssl
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -174,6 +175,21 @@ def test_a_viewer_is_refused_and_logged_and_the_operator_is_heard(client: TestCl
     operator.send_text('{"id": 8, "do": "hold"}')
     assert answer(operator)["refused"]
     for session in (waiting, ordering, viewing):
+        session.__exit__(None, None, None)
+
+
+def test_the_test_knows_of_its_operator_before_the_page_shows_anything(
+    client: TestClient, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = hub.orders.asked  # type: ignore[attr-defined]
+    monkeypatch.setattr(hub, "source", SimpleNamespace(live=True, about={}, look={}, events=lambda look: []))
+    viewing, viewer = enter(client, "viewer-token")
+    viewer.receive_text()
+    assert told == []
+    ordering, operator = enter(client, "operator-token")
+    assert json.loads(operator.receive_text())["role"] == "operator"
+    assert told == [{"do": "here"}]  # a console that hangs from now on is missed
+    for session in (ordering, viewing):
         session.__exit__(None, None, None)
 
 

@@ -46,6 +46,25 @@ def test_what_happens_when_the_operators_page_is_gone(tmp_path: Path, lost: str,
     assert desk.orders == [(expected, "console", "the operator's page is gone")]  # once
 
 
+def test_a_loop_that_stood_still_gets_the_order_again(tmp_path: Path) -> None:
+    class Stalled(FakeDesk):
+        def order(self, name: str, *, who: str, text: str) -> str:
+            if len(self.orders) == 2:
+                return super().order(name, who=who, text=text)
+            self.orders.append((name, who, text))
+            return "the loop did not take it in time"
+
+    desk: Any = Stalled("running")
+    control = Control(desk, tmp_path, {}, lost="hold", lost_after=0.05)
+    watching = threading.Thread(target=control._watch, daemon=True)
+    watching.start()
+    control.answer(b'{"do": "here"}')
+    assert desk.given.wait(20)
+    control._ending.set()
+    watching.join(60)
+    assert [name for name, _, _ in desk.orders] == ["hold"] * 3
+
+
 def ring(path: Path) -> tuple[_core.LiveRing, _core.Loop]:
     """A live file with one signal, and the loop that fills it."""
     loop = Loop(1000.0)

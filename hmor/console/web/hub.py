@@ -115,21 +115,29 @@ class Hub:
             return
         client = Client(socket, role == "operator")
         self.clients.add(client)
-        if client.may_order and self.seat is None:
-            self.seat = client
-        writer = asyncio.create_task(client.write())
+        writer: asyncio.Task[None] | None = None
         try:
+            if client.may_order and self.seat is None:
+                await self._sit(client)
+            writer = asyncio.create_task(client.write())
             self._greet(client)
             await self._listen(client)
         except (WebSocketDisconnect, RuntimeError):
             pass
         finally:
-            writer.cancel()
+            if writer is not None:
+                writer.cancel()
             self.clients.discard(client)
             self.left = time.monotonic()
             if self.seat is client:
                 self.seat = None
                 self._tell_roles()
+
+    async def _sit(self, client: Client) -> None:
+        """Give a page the desk; the test hears of its operator before the page shows anything, and can miss it."""
+        self.seat = client
+        if self.source.live:
+            await self.orders.ask({"do": "here"})
 
     def _greet(self, client: Client) -> None:
         source = self.source
@@ -189,7 +197,7 @@ class Hub:
             return {"refused": True, "why": "this address is for viewers"}
         if self.seat is not None and self.seat is not client and not sure:
             return {"ask": "Somebody is at the desk. Take over?"}
-        self.seat = client
+        await self._sit(client)
         await self.orders.ask({"do": "note", "who": "console", "text": "another page took over the desk"})
         self._tell_roles()
         return {"ok": True}
