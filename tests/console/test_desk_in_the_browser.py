@@ -151,8 +151,8 @@ def test_a_test_from_the_sheet_to_its_result(tmp_path: Path) -> None:
         page.click("#zoomout", force=True)
         desk.until("!hmor.panes.list[0].zoomed")
         page.wait_for_selector("#rules tr:has(span:text-is('command'))")
-        for words in ("rig answers", "recording", "missed"):
-            assert page.locator(f"#lamps li:has-text('{words}')").count() == 1
+        for words in ("rig answers", "recording", "missed"):  # a busy host may silence the rig for a moment
+            page.wait_for_selector(f"#lamps li:has-text('{words}')")
 
         # a viewer sees the same and cannot order; a second operator waits for the seat, and taking it asks and is logged
         viewer, second = Page.open(browser, test.viewer), Page.open(browser, test.operator)
