@@ -29,7 +29,8 @@ def code_hash(*sources: Callable[..., Any] | type) -> str:
     Covers their source text (byte code where there is no text), default arguments, values they close over, and the
     functions, compiled functions, classes and constants (numbers, texts, tuples, arrays, frozen dataclasses) that they
     use, and so on in these, whichever module they are imported from. Not covered: the standard library, installed
-    packages other than this one, and lists, dictionaries and other objects that may change while a program runs.
+    packages other than this one, lists, dictionaries and other objects that may change while a program runs, and fields
+    of dataclasses that do not compare, such as addresses of machine code.
     """
     digest = hashlib.sha256()
     seen: dict[int, Any] = {}  # by id; holding the objects keeps the ids from being used again
@@ -61,7 +62,7 @@ def _parts(thing: Any, seen: dict[int, Any]) -> Iterator[bytes]:
             yield from _parts((*thing.args, *(x for pair in sorted(thing.keywords.items()) for x in pair)), seen)
         elif _is_frozen(thing):
             yield from _parts(type(thing), seen)
-            yield from _parts(tuple(getattr(thing, field.name) for field in fields(thing)), seen)
+            yield from _parts(tuple(getattr(thing, field.name) for field in fields(thing) if field.compare), seen)
         elif callable(thing):
             yield from _class_parts(type(thing), seen)
 

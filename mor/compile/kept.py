@@ -15,7 +15,7 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ class Machine:
         Number of its array arguments.
     """
 
-    address: int
+    address: int = field(compare=False)
     arrays: int
 
     @cached_property

@@ -49,12 +49,12 @@ class OdeSystem:
     parameters: tuple[Parameter, ...]
     initial: Array
     function: Rhs = field(repr=False)
-    compiled: Rhs = field(repr=False)
-    pointer: Any = field(repr=False)
-    outputs_pointer: Any = field(repr=False)
+    compiled: Rhs = field(repr=False, compare=False)
+    pointer: Any = field(repr=False, compare=False)
+    outputs_pointer: Any = field(repr=False, compare=False)
     derived: Derived | None = field(default=None, repr=False)
     held: Held | None = field(default=None, repr=False)
-    held_pointer: Any = field(default=None, repr=False)
+    held_pointer: Any = field(default=None, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel as Python text and compile again on arrival: another machine has other addresses."""

@@ -157,3 +157,24 @@ def test_helpers_of_other_modules_count(
     before = hashed(str)
     assert hashed(str) == before
     assert (hashed(lambda text: text.replace(old, new)) != before) is changes
+
+
+COMPILED = """
+from mor import ode
+@ode(states={"x": "m"}, inputs={"u": "m/s"}, outputs={"y": "m"}, parameters={"gain": (2.0, "1")})
+def integrator(t, x, u, p, dx, y):
+    dx.x = p.gain * u.u
+    y.y = x.x
+def model(a):
+    return a, integrator
+"""
+
+
+def test_where_machine_code_lies_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashes = []
+    for cache in ("", tmp_path / "kept", tmp_path / "kept"):  # compiled, compiled and kept, loaded
+        monkeypatch.setenv("HMOR_CACHE", str(cache))
+        hashes.append(hash_of(tmp_path, COMPILED))
+    assert hashes[0] == hashes[1] == hashes[2]
+    assert hash_of(tmp_path, COMPILED.replace("(2.0,", "(3.0,")) != hashes[0]
+    assert hash_of(tmp_path, COMPILED.replace("p.gain * u.u", "p.gain + u.u")) != hashes[0]
