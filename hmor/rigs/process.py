@@ -21,7 +21,8 @@ def rig_process(name: str, rate: float, *options: str) -> Iterator[tuple[int, Pa
         key = Path(folder) / "rig.key"
         new_key(key)
         program = [sys.executable, "-m", "hmor", "rig", name, "--rate", str(rate), "--key-file", str(key)]
-        process = subprocess.Popen([*program, "--seconds", "3600", *options], stderr=subprocess.PIPE, text=True)
+        program += ["--seconds", "3600", *options]
+        process = subprocess.Popen(program, stderr=subprocess.PIPE, text=True, start_new_session=True)  # no Ctrl-C ends it
         assert process.stderr is not None
         try:
             heard = []

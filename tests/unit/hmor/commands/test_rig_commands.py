@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ from typer.testing import CliRunner
 from hmor.cli import app
 from hmor.rigs.catalogue import CATALOGUE, RIGS, find_rig, from_part, takes_settings
 from hmor.rigs.key import read_key
+from hmor.rigs.process import rig_process
 from rt_runtime import ConfigError
 from tests.unit.hmor.commands.test_run_commands import hmor
 
@@ -139,3 +142,17 @@ def test_the_rig_gives_the_signals_back_when_it_ends() -> None:
     before = signal.getsignal(signal.SIGTERM)
     result = CliRunner().invoke(app, ["rig", "spring", "--port", "0", "--seconds", "0.05"])
     assert result.exit_code == 0 and signal.getsignal(signal.SIGTERM) is before
+
+
+def test_ctrl_c_of_a_test_does_not_reach_the_rig_that_it_plays(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+
+    class Popen(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, *arguments: object, **options: object) -> None:
+            super().__init__(*arguments, **options)  # type: ignore[call-overload]
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Popen)
+    with rig_process("spring", 1000.0):
+        assert os.getpgid(started[0].pid) != os.getpgrp()  # the terminal sends it to the test's own group
+    assert started[0].poll() is not None
