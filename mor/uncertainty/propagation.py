@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import betaincinv, ndtri
 
 from mor.sampling.space import ParameterSpace, open_unit, text_table
 from mor.uncertainty.evaluation import Rows, as_rows
 from mor.uncertainty.sensitivity.indices import Estimate, output_names
 from rt_runtime.checks import Array, one_of, whole
 from rt_runtime.errors import ConfigError
+
+_SUPPORTED = 10.0  # failures of equal weight from which on an interval of importance sampling is trusted
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +41,11 @@ class Propagation:
     evaluations: int
 
     def exceedance(self, output: str, limit: float) -> Estimate:
-        """Return P(output > limit) with its interval (Wilson's, which holds for rare events too)."""
+        """Return P(output > limit) with its interval (`share`: it holds for rare events too)."""
         if output not in self.outputs:
             raise ConfigError(f"output of exceedance must be one of {', '.join(self.outputs)}, got {output!r}.")
         above = int(np.count_nonzero(self.sample[:, self.outputs.index(output)] > limit))
-        return wilson(above, len(self.sample))
+        return share(above, len(self.sample))
 
     def summary(self) -> str:
         """Return a table as text."""
@@ -60,13 +64,19 @@ class Propagation:
         return draw_distributions({name: {"sample": self.sample[:, o]} for o, name in enumerate(self.outputs)}, path)
 
 
-def wilson(hits: int, n: int) -> Estimate:
-    """Return a share of hits with its 95 % interval (Wilson 1927)."""
-    z = 1.959963984540054
-    p = hits / n
-    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return Estimate(np.array(p), np.array(max(centre - half, 0.0)), np.array(min(centre + half, 1.0)))
+def share(hits: int, n: int) -> Estimate:
+    """Return a share of hits with its 95 % interval (Clopper, Pearson 1934): it covers however rare they are."""
+    return Estimate(np.array(hits / n), np.array(_lowest(hits, n)), np.array(_highest(hits, n)))
+
+
+def _lowest(hits: float, n: int) -> float:
+    """Return the share below which `hits` or more of n (they need not be whole) have a chance of 2.5 %."""
+    return float(betaincinv(hits, n - hits + 1.0, 0.025)) if hits > 0.0 else 0.0
+
+
+def _highest(hits: float, n: int) -> float:
+    """Return the share above which `hits` or fewer of n have a chance of 2.5 %."""
+    return float(betaincinv(hits + 1.0, n - hits, 0.975)) if hits < n else 1.0
 
 
 def propagate(
@@ -145,7 +155,8 @@ def failure_probability(
     method : str
         "monte_carlo", or "importance": the standard normal variables are sampled around the failure region, which the
         cross-entropy method (Rubinstein, Kroese 2004) finds step by step with a Gaussian density; for rare events with
-        one failure region. Where it finds no failure at all, the interval is that of as many plain samples.
+        one failure region. Where it finds no failure at all, the interval is that of as many plain samples. What the
+        sample cannot support is said in a warning and in `notes` of the result.
     n : int
         Evaluations of the final sample; importance sampling spends up to as many again on the way, and as many
         plain ones where it finds no failure.
@@ -167,16 +178,72 @@ def failure_probability(
         return y
 
     if method == "monte_carlo":
-        return wilson(int(np.count_nonzero(beyond(rng.standard_normal((n, d))) > 0.0)), n)
+        return share(int(np.count_nonzero(beyond(rng.standard_normal((n, d))) > 0.0)), n)
     centre, factor = _failure_region(beyond, d, max(500, n // 10), rng)
     xi = centre + rng.standard_normal((n, d)) @ factor.T
     z = np.linalg.solve(factor, (xi - centre).T).T
     log_ratio = -0.5 * np.sum(xi**2 - z**2, axis=1) + float(np.log(np.diag(factor)).sum())
-    value = np.where(beyond(xi) > 0.0, np.exp(log_ratio), 0.0)
-    if not value.any():  # nothing found is no proof that nothing is there: plain sampling bounds the probability
-        return wilson(int(np.count_nonzero(beyond(rng.standard_normal((n, d))) > 0.0)), n)
-    p, half = float(value.mean()), 1.959963984540054 * float(value.std(ddof=1)) / np.sqrt(n)
-    return Estimate(np.array(p), np.array(max(p - half, 0.0)), np.array(min(p + half, 1.0)))
+    margin, ratio = beyond(xi), np.exp(log_ratio)
+    if np.any(ratio[margin > 0.0] > 0.0):
+        return weighted_failures(margin, ratio)
+    # Nothing found is no proof that nothing is there: plain sampling bounds the probability.
+    plain = share(int(np.count_nonzero(beyond(rng.standard_normal((n, d))) > 0.0)), n)
+    return _noted(
+        plain, f"Importance sampling found no failure in {n} samples; the interval is that of {n} plain ones."
+    )
+
+
+def weighted_failures(margin: Array, ratio: Array) -> Estimate:
+    """Return the probability of failure with its 95 % interval from points of another density, at least one failed.
+
+    K failures of weights w_i are worth m = (sum w_i)^2 / sum w_i^2 failures of the one weight w = sum w_i^2 / sum w_i
+    (Kish 1965), and the interval is w times that of m hits among n (Clopper, Pearson 1934). Its upper end counts one
+    failure more, as heavy as the heaviest or as the nearest miss (Fay, Feuer 1997, have the heaviest): of few failures
+    the heaviest is often not seen, and at the edge of the failure region it weighs what a miss nearby would.
+
+    Parameters
+    ----------
+    margin : (n,)
+        How far each point is beyond the limit; positive ones failed.
+    ratio : (n,)
+        True density over the one that the points were drawn from.
+    """
+    n, failed = margin.size, margin > 0.0
+    weight, hits = ratio[failed], int(np.count_nonzero(failed))
+    heaviest = float(weight.max())
+    more = heaviest if hits == n else max(heaviest, float(ratio[~failed][np.argmax(margin[~failed])]))
+    effective, each = _alike(weight)
+    effective_more, each_more = _alike(np.append(weight, more))
+    found = [weight.sum() / n, each * _lowest(effective, n), each_more * _highest(effective_more - 1.0, n)]
+    value, lower, upper = np.minimum(found, 1.0)
+    p = Estimate(np.array(value), np.array(lower), np.array(upper))
+    if effective >= _SUPPORTED and (hits < n or np.ptp(weight) == 0.0):
+        return p
+    if hits == n:
+        return _noted(
+            p,
+            f"All {n} samples failed, with weights that differ {weight.max() / weight.min():.2g} times: where failure "
+            "begins was not seen, and the interval may miss what is there; sample with the method 'monte_carlo' too.",
+        )
+    enough = math.ceil(n * _SUPPORTED / effective / 100.0) * 100
+    return _noted(
+        p,
+        f"Importance sampling rests on {hits} of {n} samples, worth {effective:.1f} failures of equal weight: its "
+        f"interval is rough below {_SUPPORTED:.0f}; n of {enough} or more would support one.",
+    )
+
+
+def _alike(weight: Array) -> tuple[float, float]:
+    """Return how many failures of one weight are worth these ones, and that weight."""
+    scaled = weight / weight.max()  # squares of very small weights would vanish
+    total, squares = float(scaled.sum()), float(scaled @ scaled)
+    return total**2 / squares, squares / total * float(weight.max())
+
+
+def _noted(estimate: Estimate, sentence: str) -> Estimate:
+    """Return the estimate with a sentence on what it does not say, and say it."""
+    warnings.warn(sentence, stacklevel=3)
+    return replace(estimate, notes=(*estimate.notes, sentence))
 
 
 def _failure_region(
@@ -196,8 +263,9 @@ def _failure_region(
         weight /= weight.sum()
         centre = weight @ xi
         spread = (xi - centre).T @ ((xi - centre) * weight[:, None])
-        if 1.0 / float(weight @ weight) < 2 * d + 2:  # too few effective points for a covariance
-            spread = np.diag(np.maximum(np.diag(spread), 0.05))
+        # Few effective points leave the covariance to chance: as many as there are inputs count for no correlation.
+        trust = 1.0 / (1.0 + d * float(weight @ weight))
+        spread = trust * spread + (1.0 - trust) * np.eye(d)
         # Wider than the failure region itself: an importance density with light tails would miss a part of it.
         factor = np.asarray(np.linalg.cholesky(1.2 * spread + 0.05 * np.eye(d)), dtype=np.float64)
         if level >= 0.0:

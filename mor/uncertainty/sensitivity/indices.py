@@ -19,13 +19,15 @@ from rt_runtime.errors import ConfigError
 class Estimate:
     """Numbers with their 95 % interval (lower, upper); no interval for exact ones.
 
-    value, lower, upper have the same shape; replicates (k, ...) are what the interval was computed from.
+    value, lower, upper have the same shape; replicates (k, ...) are what the interval was computed from; notes say in
+    sentences what the numbers do not.
     """
 
     value: Array
     lower: Array | None = None
     upper: Array | None = None
     replicates: Array | None = None
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def from_replicates(cls, replicates: Array) -> Estimate:

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.special import ndtr
+from scipy.stats import binomtest
 
 from mor import Dataset, Normal, ParameterSpace, Pce, ishigami, lhs
 from mor.uncertainty import borgonovo, failure_probability, fit_best, hsic, morris, propagate
-from mor.uncertainty.propagation import _failure_region, reliability_index
+from mor.uncertainty.propagation import _failure_region, reliability_index, weighted_failures
 from rt_runtime.errors import ConfigError
 
 SPACE = ParameterSpace({"a": Normal(1.0, 2.0), "b": Normal(-1.0, 1.0)})
@@ -49,9 +50,59 @@ def test_intervals_of_failure_probabilities_cover() -> None:
     assert inside >= 50
 
 
+@pytest.mark.filterwarnings("ignore:Importance sampling")
+def test_intervals_cover_with_twenty_inputs() -> None:
+    """The density around the failure region is found from few points in many directions."""
+    space = ParameterSpace({f"x{i}": Normal(0.0, 1.0) for i in range(20)})
+    inside = 0
+    for seed in range(40):
+        p = failure_probability(lambda X: X.sum(axis=1), space, 4.0 * np.sqrt(20.0), n=500, seed=seed)
+        assert p.lower is not None and p.upper is not None
+        inside += bool(p.lower <= ndtr(-4.0) <= p.upper)
+    assert inside >= 36
+
+
+@pytest.mark.parametrize("beta", [2.0, 3.0, 4.5, 6.0])
+@pytest.mark.parametrize(("n", "closer"), [(100, 2.3), (100, 1.5), (30, 1.5), (30, 1.0), (100, -1.0), (1000, -1.0)])
+@pytest.mark.filterwarnings("ignore:Importance sampling")
+def test_intervals_of_few_failures_cover(beta: float, n: int, closer: float) -> None:
+    """Points of N(beta - closer, 1) fail beyond beta: 1 to 8 of n, or nearly all with very unequal weights."""
+    exact, rng, repetitions = float(ndtr(-beta)), np.random.default_rng(5), 300
+    shift = beta - closer
+    inside, seen = 0, 0
+    for _ in range(repetitions):
+        x = shift + rng.standard_normal(n)
+        if not (x > beta).any():
+            continue
+        p = weighted_failures(x - beta, np.exp(0.5 * shift**2 - shift * x))
+        assert p.lower is not None and p.upper is not None and 0.0 < p.lower <= p.value <= p.upper <= 1.0
+        inside, seen = inside + bool(p.lower <= exact <= p.upper), seen + 1
+    assert inside >= 0.9 * seen
+
+
+def test_equal_weights_have_the_interval_of_clopper_and_pearson() -> None:
+    margin = np.repeat([1.0, -1.0], [12, 988])
+    p = weighted_failures(margin, np.full(1000, 0.5))
+    exact = binomtest(12, 1000).proportion_ci()
+    assert p.value == pytest.approx(0.006)
+    np.testing.assert_allclose([p.lower, p.upper], [0.5 * exact.low, 0.5 * exact.high], rtol=1e-9)
+    assert not p.notes
+    everywhere = weighted_failures(np.ones(100), np.ones(100))
+    assert everywhere.value == everywhere.upper == 1.0 and everywhere.lower == pytest.approx(0.025 ** (1 / 100))
+
+
+def test_a_sample_that_does_not_support_its_interval_says_so() -> None:
+    with pytest.warns(UserWarning, match="rests on 2 of 100 samples, worth 1.5 failures of equal weight"):
+        p = weighted_failures(np.repeat([1.0, -1.0], [2, 98]), np.append([1e-3, 2.7e-4], np.full(98, 2e-3)))
+    assert len(p.notes) == 1 and "n of 700 or more" in p.notes[0]
+    with pytest.warns(UserWarning, match="All 100 samples failed"):
+        weighted_failures(np.ones(100), np.linspace(0.01, 0.02, 100))
+
+
 def test_a_failure_that_is_never_seen_is_not_called_impossible() -> None:
     """Outputs end at 1: the limit 2 is never passed, and the interval says what n samples can say, not 0 to 0."""
-    p = failure_probability(lambda X: np.tanh(X[:, 0]), SPACE, 2.0, n=1000)
+    with pytest.warns(UserWarning, match="found no failure in 1000 samples"):
+        p = failure_probability(lambda X: np.tanh(X[:, 0]), SPACE, 2.0, n=1000)
     assert p.value == 0.0 and p.upper is not None and 0.003 < p.upper < 0.005
 
 
