@@ -17,6 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -86,12 +87,19 @@ class GaussianCopula(Copula):
         if R.ndim != 2 or R.shape[0] != R.shape[1] or len(R) < 2 or not np.isfinite(R).all():
             raise ConfigError(f"correlation of GaussianCopula must be a finite square matrix, got shape {R.shape}.")
         if not (np.allclose(R, R.T, atol=1e-12) and np.allclose(np.diag(R), 1.0, atol=1e-12)):
-            raise ConfigError("correlation of GaussianCopula must be symmetric with ones on the diagonal.")
+            raise ConfigError(
+                f"correlation of GaussianCopula must be symmetric with ones on the diagonal, got {R.tolist()}."
+            )
         least = float(np.linalg.eigvalsh(R).min())
         if least <= 1e-10:
+            why = (
+                "some inputs are functions of others; leave them out"
+                if least > -1e-10
+                else "such correlations cannot hold together"
+            )
             raise ConfigError(
                 f"correlation of GaussianCopula must be positive definite, got the smallest eigenvalue {least:.3g}: "
-                "some inputs are functions of others; leave them out."
+                f"{why}."
             )
         R.flags.writeable = False
         self.correlation = R
@@ -148,8 +156,10 @@ class Archimedean(Copula):
     def __post_init__(self) -> None:
         if not (isinstance(self.size, int) and self.size >= 2):
             raise ConfigError(f"size of {type(self).__name__} must be a whole number of at least 2, got {self.size!r}.")
-        if not (np.isfinite(self.theta) and self._allowed(self.theta)):
-            raise ConfigError(f"theta of {type(self).__name__} must be {self.range}, got {self.theta!r}.")
+        finite = isinstance(self.theta, Real) and bool(np.isfinite(self.theta))
+        if not (finite and self._allowed(self.theta)):
+            wanted = self.range if finite else f"finite and {self.range}"
+            raise ConfigError(f"theta of {type(self).__name__} must be {wanted}, got {self.theta!r}.")
 
     range: ClassVar[str]
 
@@ -379,6 +389,11 @@ def _ranks(X: npt.ArrayLike) -> Array:
     rows = np.asarray(X, dtype=float)
     if rows.ndim != 2 or rows.shape[1] < 2 or len(rows) < 5 or not np.isfinite(rows).all():
         raise ConfigError(f"X of a copula must be at least 5 finite rows of 2 or more columns, got {rows.shape}.")
+    constant = np.flatnonzero(np.ptp(rows, axis=0) == 0.0)
+    if constant.size:
+        raise ConfigError(
+            f"Columns of X of a copula must vary, got {rows[0, constant[0]]:g} only in column {constant[0]}."
+        )
     from scipy.stats import rankdata
 
     u: Array = rankdata(rows, axis=0) / (len(rows) + 1)

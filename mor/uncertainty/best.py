@@ -11,7 +11,7 @@ import numpy as np
 
 from mor.data.dataset import Dataset
 from mor.reduced.base import ReducedModel
-from mor.reduced.fit_data import space_of
+from mor.reduced.fit_data import check_fit_data, space_of
 from mor.reduced.kriging.fit import fit_kriging
 from mor.reduced.kriging.pck import fit_pck
 from mor.reduced.pce.fit import fit_pce
@@ -90,7 +90,8 @@ def fit_best(
     errors: dict[str, Array] = {}
     seconds: dict[str, float] = {}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # repeated once for each fold
+        warnings.simplefilter("ignore", UserWarning)  # the fit of the best to all rows says it once
+        check_fit_data(data, space, "fit_best", dependent=True)
         for kind in wanted:
             residual = np.empty_like(data.Y)
             start = time.process_time()

@@ -151,7 +151,10 @@ def fit_marginal(
     -------
     MarginalFit
     """
-    x = np.ravel(np.asarray(data, dtype=float))
+    try:
+        x = np.ravel(np.asarray(data, dtype=float))
+    except (TypeError, ValueError):
+        raise ConfigError(f"data of fit_marginal must be numbers, got {data!r}.") from None
     one_of(criterion, "criterion", "fit_marginal", ("bic", "aic"))
     if x.size < 5 or not np.isfinite(x).all():
         raise ConfigError(

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +45,7 @@ class Propagation:
         """Return P(output > limit) with its interval (`share`: it holds for rare events too)."""
         if output not in self.outputs:
             raise ConfigError(f"output of exceedance must be one of {', '.join(self.outputs)}, got {output!r}.")
+        limit = _limit(limit, "exceedance")
         above = int(np.count_nonzero(self.sample[:, self.outputs.index(output)] > limit))
         return share(above, len(self.sample))
 
@@ -62,6 +64,13 @@ class Propagation:
         from mor.uncertainty.pictures import draw_distributions
 
         return draw_distributions({name: {"sample": self.sample[:, o]} for o, name in enumerate(self.outputs)}, path)
+
+
+def _limit(limit: float, of: str) -> float:
+    """Return a limit that outputs can be compared with."""
+    if not (isinstance(limit, Real) and math.isfinite(limit)):
+        raise ConfigError(f"limit of {of} must be a finite number, got {limit!r}.")
+    return float(limit)
 
 
 def share(hits: int, n: int) -> Estimate:
@@ -168,14 +177,19 @@ def failure_probability(
     one_of(side, "side", "failure_probability", ("above", "below"))
     one_of(method, "method", "failure_probability", ("importance", "monte_carlo"))
     whole(n, "n", "failure_probability", 100)
+    whole(output, "output", "failure_probability", 0)
+    limit = _limit(limit, "failure_probability")
     rows = as_rows(model, space, "failure_probability")
     sign = 1.0 if side == "above" else -1.0
     d, rng = space.dimension, np.random.default_rng(seed)
 
     def beyond(xi: Array) -> Array:
         """Distance beyond the limit at standard normal points."""
-        y: Array = sign * (rows(space.from_unit(np.clip(ndtr(xi), 1e-15, 1.0 - 1e-15)))[:, output] - limit)
-        return y
+        Y = rows(space.from_unit(np.clip(ndtr(xi), 1e-15, 1.0 - 1e-15)))
+        if output >= Y.shape[1]:
+            raise ConfigError(f"output of failure_probability must be below {Y.shape[1]}, the outputs, got {output}.")
+        distance: Array = sign * (Y[:, output] - limit)
+        return distance
 
     if method == "monte_carlo":
         return share(int(np.count_nonzero(beyond(rng.standard_normal((n, d))) > 0.0)), n)

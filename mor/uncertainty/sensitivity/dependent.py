@@ -20,7 +20,7 @@ import numpy as np
 
 from mor.sampling.space import ParameterSpace, open_unit
 from mor.uncertainty.evaluation import Rows, as_rows
-from mor.uncertainty.sensitivity.indices import Estimate, Indices, output_names
+from mor.uncertainty.sensitivity.indices import Estimate, Indices, constant_outputs, output_names
 from rt_runtime.checks import Array, whole
 from rt_runtime.errors import ConfigError
 
@@ -39,17 +39,22 @@ class _Sample:
         self.y = rows(self.X)
         self.mean = self.y.mean(axis=0)
         variance = self.y.var(axis=0)
-        self.variance = np.where(variance > 1e-30 * np.maximum(self.mean**2, 1e-300), variance, np.inf)
+        self.varies = variance > 1e-30 * np.maximum(self.mean**2, 1e-300)
+        self.variance = np.where(self.varies, variance, 0.0)
 
     def unexplained(self, known: Sequence[int]) -> Array:
-        """Return E Var[Y | x_known] / V (outputs,)."""
+        """Return E Var[Y | x_known] / V (outputs,); 0 for a constant output."""
         free = [i for i in range(self.space.dimension) if i not in known]
         order = [*known, *free]
         unit = self.space.to_unit(self.X, order=order)
         unit[:, free] = self.fresh[:, free]
         other = self.rows(self.space.from_unit(unit, order=order))
-        share: Array = 0.5 * np.mean((self.y - other) ** 2, axis=0) / self.variance
+        share: Array = 0.5 * np.mean((self.y - other) ** 2, axis=0) / np.where(self.varies, self.variance, np.inf)
         return share
+
+    def explained(self, known: Sequence[int]) -> Array:
+        """Return Var E[Y | x_known] / V (outputs,); 0 for a constant output."""
+        return np.where(self.varies, 1.0 - self.unexplained(known), 0.0)
 
 
 def _checked(model: object, space: ParameterSpace, n: int, scrambles: int, of: str) -> tuple[Rows, int]:
@@ -75,14 +80,15 @@ def kucherenko(model: object, space: ParameterSpace, *, n: int = 2**13, scramble
     first, total, mean, variance = [], [], [], []
     for k in range(scrambles):
         sample = _Sample(rows, space, power, (seed, k))
-        first.append(np.stack([1.0 - sample.unexplained([i]) for i in range(d)], axis=1))
+        first.append(np.stack([sample.explained([i]) for i in range(d)], axis=1))
         total.append(np.stack([sample.unexplained([j for j in range(d) if j != i]) for i in range(d)], axis=1))
         mean.append(sample.mean)
-        variance.append(np.where(np.isfinite(sample.variance), sample.variance, 0.0))
+        variance.append(sample.variance)
     names = output_names(model, mean[0].size)
     S, T, m, v = (Estimate.from_replicates(np.stack(values)) for values in (first, total, mean, variance))
     evaluations = scrambles * 2**power * (2 * d + 1)
-    return Indices(space.names, names, S, T, m, v, evaluations, "Kucherenko, dependent inputs")
+    notes = constant_outputs(names, T.value)
+    return Indices(space.names, names, S, T, m, v, evaluations, "Kucherenko, dependent inputs", notes=notes)
 
 
 def shapley(model: object, space: ParameterSpace, *, n: int = 2**13, scrambles: int = 8, seed: int = 0) -> Indices:
@@ -105,10 +111,10 @@ def shapley(model: object, space: ParameterSpace, *, n: int = 2**13, scrambles: 
     effects, mean, variance = [], [], []
     for k in range(scrambles):
         sample = _Sample(rows, space, power, (seed, k))
-        explained = {(): np.zeros(sample.mean.size), tuple(range(d)): np.ones(sample.mean.size)}
+        explained: dict[tuple[int, ...], Array] = {(): np.zeros(sample.mean.size), tuple(range(d)): 1.0 * sample.varies}
         for size in range(1, d):
             for u in combinations(range(d), size):
-                explained[u] = 1.0 - sample.unexplained(u)
+                explained[u] = sample.explained(u)
         phi = np.zeros((sample.mean.size, d))
         for u, value in explained.items():
             for i in range(d):
@@ -117,9 +123,10 @@ def shapley(model: object, space: ParameterSpace, *, n: int = 2**13, scrambles: 
                     phi[:, i] += share * (explained[tuple(sorted((*u, i)))] - value)
         effects.append(phi)
         mean.append(sample.mean)
-        variance.append(np.where(np.isfinite(sample.variance), sample.variance, 0.0))
+        variance.append(sample.variance)
     names = output_names(model, mean[0].size)
     total, mean_, variance_ = (Estimate.from_replicates(np.stack(v)) for v in (effects, mean, variance))
     return Indices(
-        space.names, names, None, total, mean_, variance_, scrambles * 2**power * (2**d - 1), "Shapley effects"
-    )
+        space.names, names, None, total, mean_, variance_, scrambles * 2**power * (2**d - 1), "Shapley effects",
+        notes=constant_outputs(names, total.value),
+    )  # fmt: skip

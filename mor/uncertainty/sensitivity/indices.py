@@ -93,7 +93,7 @@ class Indices:
     notes: tuple[str, ...] = ()
 
     def summary(self) -> str:
-        """Return a table as text: one row an output and input."""
+        """Return a table as text, one row an output and input, with the notes below."""
         head = ["output", "input"]
         columns = [(name, e) for name, e in (("first", self.first), ("total", self.total)) if e is not None]
         head += [text for name, e in columns for text in ((name, "+-") if e.lower is not None else (name,))]
@@ -106,7 +106,7 @@ class Indices:
                     if e.lower is not None:
                         cells.append(f"{e.half_width[o, i]:.1e}")
                 rows.append(tuple(cells))
-        return text_table(tuple(head), rows)
+        return "\n".join([text_table(tuple(head), rows), *self.notes])
 
     def plain(self) -> dict[str, Any]:
         """Return everything as plain values, ready for JSON."""
@@ -152,6 +152,15 @@ class Indices:
         from mor.uncertainty.pictures import draw_bars
 
         return draw_bars({self.method: self}, path)
+
+
+def constant_outputs(outputs: tuple[str, ...], total: Array) -> tuple[str, ...]:
+    """Return a sentence for each output without any total index (outputs, inputs): it does not vary."""
+    return tuple(
+        f"Output '{name}' does not vary: its indices are 0."
+        for name, row in zip(outputs, total, strict=True)
+        if not row.any()
+    )
 
 
 def output_names(model: object, columns: int) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from mor.reduced.kriging.projection import project
 from mor.reduced.pce.model import Pce
 from mor.sampling.space import ParameterSpace, open_unit
 from mor.uncertainty.evaluation import Rows, as_rows
-from mor.uncertainty.sensitivity.indices import Estimate, Indices, output_names
+from mor.uncertainty.sensitivity.indices import Estimate, Indices, constant_outputs, output_names
 from rt_runtime.checks import Array, whole
 from rt_runtime.errors import ConfigError
 
@@ -82,12 +82,13 @@ def sobol(
         stacked["second"] -= stacked["first"][:, :, :, None] + stacked["first"][:, :, None, :]
         stacked["second"][:, :, range(space.dimension), range(space.dimension)] = 0.0
     estimate = {key: Estimate.from_replicates(value) for key, value in stacked.items()}
-    outputs = estimate["mean"].value.size
+    outputs = output_names(model, estimate["mean"].value.size)
     runs = space.dimension * (2 if second else 1) + 2 + len(groups)
     return Indices(
-        space.names, output_names(model, outputs), estimate["first"], estimate["total"], estimate["mean"],
+        space.names, outputs, estimate["first"], estimate["total"], estimate["mean"],
         estimate["variance"], scrambles * 2**power * runs, "scrambled Sobol' points", estimate.get("second"),
         {tuple(space.names[i] for i in g): estimate[f"closed {k}"] for k, g in enumerate(groups)},
+        constant_outputs(outputs, estimate["total"].value),
     )  # fmt: skip
 
 
@@ -242,6 +243,12 @@ def sobol_from_data(
     whole(replicates, "replicates", "sobol_from_data", 2)
     space = space_of(data, space, "sobol_from_data")
     independent(space, "sobol_from_data")
+    constant = [p.name for p, spread in zip(data.outputs, np.ptp(data.Y, axis=0), strict=True) if spread == 0.0]
+    if constant:
+        raise ConfigError(
+            f"Outputs of the data of sobol_from_data must vary, got constant ones ({', '.join(constant)}); leave them "
+            "out."
+        )
     model = fit_pce(data, space)
     ensemble = bootstrap(model, data, replicates=replicates, seed=seed)
     one = sobol_of_pce(model, second=False)

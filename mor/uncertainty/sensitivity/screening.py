@@ -88,6 +88,26 @@ def morris(
     )  # fmt: skip
 
 
+def _check_rows(data: Dataset, of: str, least: int) -> None:
+    """Refuse rows that say nothing on what depends on what."""
+    if len(data) < least:
+        raise ConfigError(f"Data of {of} must have at least {least} rows, got {len(data)}.")
+    problems = []
+    for port, column in zip((*data.inputs, *data.outputs), np.column_stack([data.X, data.Y]).T, strict=True):
+        bad = int(np.count_nonzero(~np.isfinite(column)))
+        if bad:
+            problems.append(
+                f"Column '{port.name}' of the data of {of} must be finite, got {bad} rows with NaN or infinity; leave "
+                "them out."
+            )
+        elif np.ptp(column) == 0.0:
+            problems.append(
+                f"Column '{port.name}' of the data of {of} must vary, got {column[0]:g} in every row; leave it out."
+            )
+    if problems:
+        raise ConfigError.from_problems(f"Data of {of}", problems)
+
+
 def hsic(data: Dataset, *, permutations: int = 200, seed: int = 0) -> tuple[Array, Array]:
     """Return the normalised Hilbert-Schmidt independence criterion and its p-value, both (outputs, inputs).
 
@@ -102,8 +122,7 @@ def hsic(data: Dataset, *, permutations: int = 200, seed: int = 0) -> tuple[Arra
         Shuffles for the p-value, and their seed.
     """
     whole(permutations, "permutations", "hsic", 10)
-    if len(data) < 10:
-        raise ConfigError(f"Data of hsic must have at least 10 rows, got {len(data)}.")
+    _check_rows(data, "hsic", 10)
     rng = np.random.default_rng(seed)
     inputs, outputs = ([_features(v) for v in columns.T] for columns in (data.X, data.Y))
     value, larger = (np.zeros((len(outputs), len(inputs))) for _ in range(2))
@@ -154,9 +173,8 @@ def borgonovo(data: Dataset, *, classes: int | None = None, replicates: int = 10
     replicates, seed
         Bootstrap samples and their seed.
     """
+    _check_rows(data, "borgonovo", 50)
     n = len(data)
-    if n < 50:
-        raise ConfigError(f"Data of borgonovo must have at least 50 rows, got {n}.")
     cut = whole(classes, "classes", "borgonovo", 2) if classes is not None else int(min(48, max(4, n ** (1 / 3))))
     bins = int(min(64, max(5, n**0.4)))
 

@@ -110,11 +110,24 @@ def test_dependent_inputs_are_refused_where_they_make_no_sense() -> None:
     assert model.loo[0] < 1e-6
 
 
+def test_a_constant_output_has_no_indices_and_is_named() -> None:
+    space = space_of(GaussianCopula([[1.0, 0.5], [0.5, 1.0]]))
+    for found in (kucherenko, shapley):
+        indices = found(lambda X: np.column_stack([X[:, 0], np.ones(len(X))]), space, n=64)
+        assert indices.total is not None and indices.total.value[0].any() and not indices.total.value[1].any()
+        assert indices.first is None or not indices.first.value[1].any()
+        assert indices.notes == ("Output 'y2' does not vary: its indices are 0.",)
+        assert indices.summary().endswith(indices.notes[0])
+
+
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
         (lambda: GaussianCopula([[1.0, 1.0], [1.0, 1.0]]), "must be positive definite, got the smallest eigenvalue"),
         (lambda: GaussianCopula([[1.0, 0.2], [0.3, 1.0]]), "must be symmetric with ones on the diagonal"),
+        (lambda: GaussianCopula([[1.0, 2.0], [2.0, 1.0]]), "eigenvalue -1: such correlations cannot hold together"),
+        (lambda: Clayton("2"), "theta of Clayton must be finite and positive, got '2'"),  # type: ignore[arg-type]
+        (lambda: fit_copula(np.arange(10.0)[:, None] * [1.0, 0.0]), "must vary, got 0 only in column 1"),
         (lambda: Clayton(-0.5), "theta of Clayton must be positive, got -0.5"),
         (lambda: Gumbel(0.9), "theta of Gumbel must be at least 1, got 0.9"),
         (lambda: Frank(0.0), "theta of Frank must be positive, got 0.0"),

@@ -144,6 +144,7 @@ def test_a_space_from_data_knows_the_dependence() -> None:
     ("call", "sentence"),
     [
         (lambda: fit_marginal([1.0, 2.0]), "at least 5 finite numbers, got 2"),
+        (lambda: fit_marginal(["a", "b"]), "must be numbers, got"),
         (lambda: fit_marginal(np.ones(9)), "must vary, got 1 only"),
         (lambda: fit_marginal(np.arange(9.0), families=["gamma"]), "must be positive for the law 'gamma', got 0"),
         (lambda: fit_marginal(np.arange(9.0), lower=2.0), r"must lie in \[2, inf\], got \[0, 8\]"),

@@ -161,5 +161,20 @@ def test_wrong_input_gets_a_sentence() -> None:
         propagate(problem, problem.space, levels=(0.0,))
     with pytest.raises(ConfigError, match="levels of morris must be even"):
         morris(problem, problem.space, levels=5)
+    with pytest.raises(ConfigError, match="limit of failure_probability must be a finite number, got nan"):
+        failure_probability(problem, problem.space, np.nan)
+    with pytest.raises(ConfigError, match="output of failure_probability must be below 1, the outputs, got 3"):
+        failure_probability(problem, problem.space, 10.0, output=3)
+    rows = problem.dataset(50, seed=1)
+    for column, wrong, sentence in ((1, np.nan, "must be finite, got 1 rows"), (slice(None), 2.0, "must vary, got 2")):
+        Y = rows.Y.copy()
+        Y[column] = wrong
+        data = Dataset(rows.X, Y, rows.inputs, rows.outputs)
+        for measure in (hsic, borgonovo):
+            with pytest.raises(ConfigError, match=f"Column 'y' of the data of {measure.__name__} {sentence}"):
+                measure(data)
+    Y[0] = np.nan
+    with pytest.raises(ConfigError, match="Column 'y' of the data of fit_best must be finite, got 1 rows"):
+        fit_best(Dataset(rows.X, Y, rows.inputs, rows.outputs), problem.space)
     with pytest.raises(ConfigError, match="Importance sampling found no failure"):
         _failure_region(lambda xi: np.full(len(xi), np.nan), 2, 100, np.random.default_rng(0))

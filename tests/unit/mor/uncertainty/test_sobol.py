@@ -133,3 +133,8 @@ def test_wrong_input_gets_a_sentence() -> None:
         sobol(lambda X: X[:3], problem.space, n=16, scrambles=2)
     with pytest.raises(ConfigError, match="Groups of closed of sobol must be lists of x1"):
         sobol(problem, problem.space, closed=[("z",)])
+    rows = problem.dataset(20, seed=0)
+    with pytest.raises(ConfigError, match=r"must vary, got constant ones \(y\)"):
+        sobol_from_data(Dataset(rows.X, np.ones_like(rows.Y), rows.inputs, rows.outputs), problem.space)
+    flat = sobol(lambda X: np.ones(len(X)), problem.space, n=16, scrambles=2)
+    assert flat.notes == ("Output 'y1' does not vary: its indices are 0.",)
