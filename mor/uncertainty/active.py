@@ -10,7 +10,8 @@ by coverage (`mor.uncertainty.stopping`).
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -145,6 +146,7 @@ def learn(
     history: list[tuple[int, float]] = []
     while True:
         data = Dataset(X, Y, space.ports, dict(outputs), space=space)
+        _check_varies(data, "learn")
         fitted = fit(data, space)
         error = covered_loo(fitted, space)
         history.append((len(X), error))
@@ -204,6 +206,7 @@ def run_adaptive(
         data = run_design(
             model, design, store=store, executor=executor, workers=workers, timeout=timeout, retry_failed=retry_failed
         )
+        _check_varies(data, "run_adaptive")
         fitted = fit(data, space)
         error = covered_loo(fitted, space)
         history.append((len(data), error))
@@ -274,11 +277,13 @@ def laboratory(
             first = lhs(space, _start(space, first, "laboratory"), seed=seed, criterion="maximin")
         _write(target, space, ports, first.points, [[""] * len(ports)] * len(first))
         return Laboratory(target, 0, len(first), None, False, None)
-    X, cells = _read(target, space, ports)
-    empty = [any(not cell.strip() for cell in row) for row in cells]
-    if any(empty):
-        return Laboratory(target, len(X) - sum(empty), sum(empty), None, False, None)
-    model = fit_likely(Dataset(X, _numbers(target, cells), space.ports, ports), space)
+    X, Y, cells = _read(target, space, ports)
+    empty = int(np.isnan(Y).any(axis=1).sum())
+    if empty:
+        return Laboratory(target, len(X) - empty, empty, None, False, None)
+    data = Dataset(X, Y, space.ports, ports)
+    _check_varies(data, f"laboratory ({target})")
+    model = fit_likely(data, space)
     loo = covered_loo(model, space)
     if loo <= until or len(X) >= most:
         return Laboratory(target, len(X), 0, loo, loo <= until, model)
@@ -298,16 +303,35 @@ def entered(path: str | Path, space: ParameterSpace, outputs: Mapping[str, str])
         Laws of the inputs; ports of the outputs.
     """
     target, ports = Path(path), as_ports(outputs, "outputs of laboratory")
-    X, cells = _read(target, space, ports)
-    done = [k for k, row in enumerate(cells) if all(cell.strip() for cell in row)]
-    return Dataset(X[done], _numbers(target, [cells[k] for k in done]), space.ports, ports, space=space)
+    X, Y, _ = _read(target, space, ports)
+    done = ~np.isnan(Y).any(axis=1)
+    return Dataset(X[done], Y[done], space.ports, ports, space=space)
 
 
-def _numbers(path: Path, cells: list[list[str]]) -> Array:
-    try:
-        return np.array([[float(cell) for cell in row] for row in cells])
-    except ValueError as error:
-        raise ConfigError(f"Every result in {path} must be a number: {error}.") from None
+def _numbers(path: Path, rows: list[list[str]], names: Sequence[str], *, empty: bool) -> Array:
+    """Return cells as numbers, NaN where they may be empty and are; what is no number is said with its place."""
+    numbers = np.full((len(rows), len(names)), np.nan)
+    for k, row in enumerate(rows):
+        for j, cell in enumerate(row):
+            if empty and not cell.strip():
+                continue
+            with suppress(ValueError):
+                numbers[k, j] = float(cell)
+            if not np.isfinite(numbers[k, j]):
+                what, wanted = (
+                    ("result", "a number, or empty until its test is done") if empty else ("input", "a number")
+                )
+                raise ConfigError(
+                    f"Every {what} in {path} must be {wanted}, got {cell.strip()!r} as {names[j]} of test {k + 1}."
+                )
+    return numbers
+
+
+def _check_varies(data: Dataset, of: str) -> None:
+    """Refuse results that are all the same: an error of zero would end the tests."""
+    if not np.ptp(data.Y, axis=0).any():
+        names = ", ".join(p.name for p in data.outputs)
+        raise ConfigError(f"Outputs of {of} must vary, got the same {names} in all {len(data)} tests.")
 
 
 def _write(path: Path, space: ParameterSpace, ports: tuple[Port, ...], X: Array, cells: list[list[str]]) -> None:
@@ -320,17 +344,19 @@ def _write(path: Path, space: ParameterSpace, ports: tuple[Port, ...], X: Array,
     write_file(path, "".join(",".join(row) + "\n" for row in [*head, *rows]))
 
 
-def _read(path: Path, space: ParameterSpace, ports: tuple[Port, ...]) -> tuple[Array, list[list[str]]]:
-    with open(path, newline="", encoding="utf-8") as file:
+def _read(path: Path, space: ParameterSpace, ports: tuple[Port, ...]) -> tuple[Array, Array, list[list[str]]]:
+    """Return inputs, results (NaN for open ones) and the cells of the results as they were entered."""
+    with open(path, newline="", encoding="utf-8-sig") as file:  # spreadsheets write a mark in front
         lines = [line for line in csv.reader(file) if line]
     names = [*space.names, *(p.name for p in ports)]
     if len(lines) < 4 or lines[0] != names or any(len(line) != len(names) for line in lines):
         raise ConfigError(
-            f"{path} must begin with the line {','.join(names)} and have {len(names)} cells in every line; leave its "
-            "header lines and columns as they were written."
+            f"{path} must begin with the line {','.join(names)} and have {len(names)} cells in every line, separated "
+            "by commas; leave its header lines and columns as they were written."
         )
-    try:
-        X = np.array([[float(cell) for cell in line[: space.dimension]] for line in lines[3:]])
-    except ValueError as error:
-        raise ConfigError(f"Every input in {path} must be a number: {error}.") from None
-    return X, [line[space.dimension :] for line in lines[3:]]
+    units = [*space.units, *(p.unit for p in ports)]
+    if [cell.strip() for cell in lines[2]] != units:
+        raise ConfigError(f"Units in {path} must be {','.join(units)}, got {','.join(lines[2])}.")
+    cells = [line[space.dimension :] for line in lines[3:]]
+    X = _numbers(path, [line[: space.dimension] for line in lines[3:]], space.names, empty=False)
+    return X, _numbers(path, cells, [p.name for p in ports], empty=True), cells

@@ -76,6 +76,19 @@ def test_wrong_tables_get_a_sentence(tmp_path: Path) -> None:
     path.write_text("\n".join(line + "x" if k > 2 else line for k, line in enumerate(text.splitlines())) + "\n")
     with pytest.raises(ConfigError, match=r"Every result in .* must be a number"):
         laboratory(path, SPACE, {"y": "N"})
+    for result in ("nan", "1e999", "1.2 N"):
+        path.write_text("\n".join(line + result if j == 4 else line for j, line in enumerate(text.splitlines())) + "\n")
+        with pytest.raises(ConfigError, match=rf"must be a number, or empty .*, got '{result}' as y of test 2"):
+            laboratory(path, SPACE, {"y": "N"})
+    path.write_text(text, encoding="utf-8-sig")  # as a spreadsheet saves it
+    assert laboratory(path, SPACE, {"y": "N"}).open == 6
+    with pytest.raises(ConfigError, match=r"Units in .* must be .*kN, got .*,N"):
+        laboratory(path, SPACE, {"y": "kN"})
+    path.write_text("\n".join(line + "0" if k > 2 else line for k, line in enumerate(text.splitlines())) + "\n")
+    with pytest.raises(ConfigError, match="must vary, got the same y in all 6 tests"):
+        laboratory(path, SPACE, {"y": "N"})
+    with pytest.raises(ConfigError, match="Outputs of learn must vary, got the same y in all 6 tests"):
+        learn(lambda X: np.zeros(len(X)), SPACE, {"y": ""}, first=6)
     with pytest.raises(ConfigError, match="until of learn must be a positive number"):
         learn(bump, SPACE, {"y": ""}, until=0.0)
 
