@@ -1,8 +1,9 @@
-// Layers of networks and plans: every size against plain loops, outputs joined to their layer, clips, forms.
+// Layers of networks and plans: every size against plain loops and other hosts, outputs joined to their layer, clips, forms.
 
 #include "math/layer.hpp"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -45,6 +46,9 @@ void every_size() {
           CHECK(r[i] == s[i]);
         }
         CHECK_NEAR(output, expected, 1e-13);
+        if (ld > 16) continue;  // a taller layer is made of such
+        CHECK(layer_of_any_host(f, ld)(a.data(), ld, cols, x.data(), c.data(), r.data(), v.data()) == output);
+        CHECK(std::memcmp(r.data(), s.data(), static_cast<std::size_t>(ld) * sizeof(double)) == 0);
       }
 }
 

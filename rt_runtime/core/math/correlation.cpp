@@ -12,6 +12,7 @@ namespace {
 // y = exp(x) for x <= 0; below -708 it is that of -708, about 3e-308. A nan stays one.
 #define HMOR_EXP_BELOW(x, y)                                   \
   {                                                            \
+    HMOR_LANES(Four)                                           \
     const Four above = (x) < -708.0 ? Four{} - 708.0 : (x);    \
     HMOR_EXP_PARTS(above, p, q, power)                         \
     y = (1.0 + 2.0 * (p / (q - p))) * power;                   \

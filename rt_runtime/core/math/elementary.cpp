@@ -10,6 +10,7 @@ namespace {
 
 #define HMOR_EACH(KERNEL)                                             \
   {                                                                   \
+    HMOR_LANES(Four)                                                  \
     for (int i = 0; i < n; i += 4) {                                  \
       Four v{}, y;                                                    \
       const int left = n - i;                                         \
@@ -28,6 +29,7 @@ namespace {
 // The same with a function of four numbers that are padded with ones.
 #define HMOR_EACH_WITHIN(FUNCTION)                                            \
   {                                                                           \
+    HMOR_LANES(Four)                                                          \
     for (int i = 0; i < n; i += 4) {                                          \
       Four v = Four{} + 1.0, y;                                               \
       const int count = n - i < 4 ? n - i : 4;                                \

@@ -21,4 +21,7 @@ using LayerWithOutput = double (*)(const double* a, std::ptrdiff_t ld, int cols,
 /// Outside the loop. The kernel for a layer of `ld` rows on this host; call it in the loop.
 LayerWithOutput layer_with_output_kernel(Activation activation, int ld) noexcept;
 
+/// Outside the loop. The same compiled for any host, for tests; ld of 16 at most.
+LayerWithOutput layer_of_any_host(Activation activation, int ld) noexcept;
+
 }  // namespace hmor

@@ -38,7 +38,7 @@ def answers(compiled: tuple[_core.Plan, int, int], u: np.ndarray) -> tuple[np.nd
 
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
-@pytest.mark.parametrize("places", [(1.0,), (1.0, -1.0, 0.7, -0.7), (1.0, -1.0, 0.7, -0.7, 0.4, -0.4)])
+@pytest.mark.parametrize("places", [(1.0,), (1.0, -1.0, 0.7, -0.7), (1.0, -1.0, 0.7, -0.7, 0.4, -0.4, 0.9, -0.9, 0.5)])
 def test_bars_are_one_step_with_the_same_bits(
     places: tuple[float, ...], precision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
