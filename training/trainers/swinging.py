@@ -10,6 +10,7 @@ follows. The mass is the one that would swing as the run does, and the damping a
 
     M = rms(F) rms(x) / rms(x')^2,    C = 2 zeta rms(F) / rms(x')
 
+A k that changes with the swing can feed it, and d grows without end: no run weighs more than ten typical ones.
 Time cancels: samples are counted, and d comes from central differences,
 
     M (d_{i+1} - 2 d_i + d_{i-1}) + C (d_{i+1} - d_{i-1}) / 2 + k_i d_i = -e_i,    d_0 = d_1 = 0.
@@ -18,7 +19,7 @@ Time cancels: samples are counted, and d comes from central differences,
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -34,6 +35,7 @@ ZETA = 0.02
 _SAMPLES = 40  # of a swing that are kept, where the run has more
 _STILL = 1e-3  # way between two samples, over the largest |x|, that gives a slope
 _SHORTEST = 10  # samples of a run that is taken
+_MOST = 10.0  # motion of a run, over the median of all, that counts
 _SLACK = 1e-6  # change of the force, over half of its range, below which a run has no mass that would swing as it does
 
 
@@ -65,6 +67,11 @@ class Swing:
         k = np.minimum(slopes(x, F), 2 * M)
         return cls(X, Y, unit * (M + C / 2), unit * (k - 2 * M), unit * (M - C / 2))
 
+    def weighing(self, weight: float) -> Self:
+        """Return it with the square of d multiplied by `weight`."""
+        unit = 1.0 / math.sqrt(weight)
+        return replace(self, after=unit * self.after, middle=unit * self.middle, before=unit * self.before)
+
     def moved(self, errors: Array) -> Array:
         """Return d over the rms of x (n - 2, ...) of force errors (n, ...)."""
         d = np.zeros_like(errors)
@@ -86,15 +93,15 @@ class Swinging:
         """Rows and motions."""
         return self.rows.n_residuals + sum(len(swing.Y) - 2 for swing in self.swings)
 
-    def motion(self, theta: Array) -> float:
-        """Return the sum of squares of all motions."""
+    def motions(self, theta: Array) -> list[float]:
+        """Return the sum of squares of each motion."""
         layout = self.rows.layout
-        return sum(float(np.sum(s.moved(layout.forward(theta, s.X) - s.Y) ** 2)) for s in self.swings)
+        return [float(np.sum(s.moved(layout.forward(theta, s.X) - s.Y) ** 2)) for s in self.swings]
 
     def error(self, theta: Array) -> float:
         """Return the sum of squared residuals."""
         with np.errstate(over="ignore", invalid="ignore"):
-            value = self.rows.error(theta) + self.weight * self.motion(theta)
+            value = self.rows.error(theta) + self.weight * sum(self.motions(theta))
         return value if math.isfinite(value) else math.inf
 
     def normal(self, theta: Array) -> tuple[float, Array, Array]:
@@ -154,8 +161,11 @@ def swinging(
             "train of a fit with memory and swing must have a run in which displacement and force change, of at least "
             f"{_SHORTEST} samples, got none; leave swing at 0."
         )
-    both = Swinging(rows, tuple(found), 1.0)
-    return Swinging(rows, both.swings, rows.error(theta) / max(both.motion(theta), 1e-300))
+    motions = np.maximum(Swinging(rows, tuple(found), 1.0).motions(theta), 1e-300)
+    counted = np.minimum(motions, _MOST * np.median(motions))
+    pairs = zip(found, (counted / motions).tolist(), strict=True)
+    swings = tuple(swing.weighing(weight) for swing, weight in pairs if weight > 0.0)
+    return Swinging(rows, swings, rows.error(theta) / float(counted.sum()))
 
 
 def _rms(values: Array) -> float:

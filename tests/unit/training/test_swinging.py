@@ -147,3 +147,26 @@ def test_a_run_without_force_is_left_out_and_one_that_swings_is_needed() -> None
     for none in (Dataset(data.X, 0.0 * force, [X], [F], run=data.run), swings(range(3), n=8)):
         with pytest.raises(ConfigError, match="must have a run in which displacement and force change, of at least 10"):
             swinging(rows_problem, theta, spec, none, scaled, instants=10_000, seed=0)
+
+
+def test_a_run_whose_stiffness_feeds_its_swing_does_not_outweigh_the_others() -> None:
+    """Softening F = tanh(4 x), stiff twice a swing: d grows without end, and was all that a fit looked at."""
+    data, n = swings(range(5)), 2400
+    x = np.sin(2 * np.pi * 60 * np.arange(n) / n)
+    fed = Dataset(
+        np.vstack([data.X, x[:, None]]),
+        np.append(data.Y, np.tanh(4 * x)),
+        [X],
+        [F],
+        run=np.append(data.run, np.full(n, 5)),
+    )
+    spec = SPEC.resolved(fed)
+    scaled = scale(spec.table(fed, rows=300, seed=0), None, None)
+    layout = scaled.layout((4,), "tanh")
+    theta = layout.initial(np.random.default_rng(1))
+    wrong = Swing.of(x, np.tanh(4 * x), x[:, None], x[:, None], 1.0).moved(np.full((n, 1), 1e-3))
+    assert np.abs(wrong[-100:]).max() > 100 * np.abs(wrong[:100]).max()
+    both = swinging(Rows(layout, scaled.X, scaled.Y), theta, spec, fed, scaled, instants=10_000, seed=0)
+    found = np.sort(both.motions(theta))
+    assert len(found) == 6 and found[-1] <= 10.001 * np.median(found)
+    assert both.weight * found.sum() == pytest.approx(both.rows.error(theta))
