@@ -22,7 +22,8 @@ def rig_process(name: str, rate: float, *options: str) -> Iterator[tuple[int, Pa
         new_key(key)
         program = [sys.executable, "-m", "hmor", "rig", name, "--rate", str(rate), "--key-file", str(key)]
         program += ["--seconds", "3600", *options]
-        process = subprocess.Popen(program, stderr=subprocess.PIPE, text=True, start_new_session=True)  # no Ctrl-C ends it
+        # in a session of its own: the terminal's Ctrl-C is not for it
+        process = subprocess.Popen(program, stderr=subprocess.PIPE, text=True, start_new_session=True)
         assert process.stderr is not None
         try:
             heard = []
