@@ -144,10 +144,11 @@ class StartStop:
     """How a test begins and ends, times in s.
 
     The test begins after `arm` seconds without a broken rule; the wanted command is faded in over `soft_start`; a stop
-    takes `soft_stop`, a trip `trip` (all longer when the rate limit needs it). `on_trip`: "ramp" to rest or "hold".
-    A hold of more than `hold_limit` becomes a soft stop, and ends `release` after the rules hold again. At rest the
-    loop goes on for `settle`. The test clock runs from the start of the test on; `hold_clock`: "run" or
-    "stop" (slow tests) says what it does in a hold.
+    takes `soft_stop`, a trip `trip` (all longer when the rate limit needs it), unless `on_trip` is "hold", not "ramp".
+    A hold of more than `hold_limit` becomes a soft stop, and ends `release` after the rules hold again. A hold takes
+    the speed v out of the command within `brake` (it moves on by v `brake` / 3), and so does a soft stop, within half
+    of its time at most; a trip stops at once. At rest the loop goes on for `settle`. The test clock runs from the start
+    of the test on; in a hold it does what `hold_clock` says, "run" or "stop" (slow tests).
     """
 
     arm: float = 0.0
@@ -159,11 +160,12 @@ class StartStop:
     release: float = 0.05
     settle: float = 0.0
     hold_clock: str = "run"
+    brake: float = 0.05
 
     def __post_init__(self) -> None:
         one_of(self.hold_clock, "hold_clock", "StartStop", ("run", "stop"))
         one_of(self.on_trip, "on_trip", "StartStop", ("ramp", "hold"))
-        for name in ("arm", "soft_start", "soft_stop", "trip", "hold_limit", "release", "settle"):
+        for name in ("arm", "soft_start", "soft_stop", "trip", "hold_limit", "release", "settle", "brake"):
             value = getattr(self, name)
             if not (isinstance(value, int | float) and 0.0 <= value <= 3600.0):
                 raise ConfigError(f"{name} of StartStop must lie between 0 and 3600 s, got {value!r}.")
@@ -226,6 +228,7 @@ class Monitor(_core.Monitor):
             trip_holds=manners.on_trip == "hold",
             by_operator=one_of(start, "start", "Monitor", ("at_once", "operator")) == "operator",
             hold_stops_clock=manners.hold_clock == "stop",
+            brake=ticks(manners.brake),
         )
 
     def described(self) -> list[dict[str, Any]]:

@@ -59,7 +59,7 @@ void nothing_is_allocated_per_tick() {
                    {Quantity::rate, 7, -1, -90.0, 90.0, Action::hold, 1, 0},
                    {Quantity::difference, 7, 8, -9.0, 9.0, Action::ramp, 1, 0},
                    {Quantity::unchanged, 7, 0, 0.0, 500.0, Action::trip, 1, 0}},
-                  {0, 100, 200, 100, 100, 10, 5, false}, dt);                                      // 3 11 14 .. 18 0 6 -> 19 .. 23
+                  {0, 100, 200, 100, 100, 10, 5, false, false, false, 50}, dt);               // 3 11 14 .. 18 0 6 -> 19 .. 23
   Drive drive(actuator);                                                                           // 19 -> 24
   Loop loop(dt, std::vector<double>(25, 0.0));
   loop.add(sensor, {}, 0, 1);

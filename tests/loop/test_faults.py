@@ -9,6 +9,7 @@ import socket
 import subprocess
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -162,17 +163,21 @@ def test_a_killed_rig_trips_when_the_measurement_is_stale() -> None:
 
 def test_a_stopped_rig_holds_the_command_and_goes_on_after_it_continues() -> None:
     hold = Rule("stale", "rig.age", upper=100, action="hold", reason="the rig comes back")
+    error = replace(Rule.tracking("command_error", "x", "command", 0.02), reason="so does its sensor")
     with rig_process() as (process, port):
         threading.Timer(0.4, process.send_signal, (signal.SIGSTOP,)).start()
         threading.Timer(0.8, process.send_signal, (signal.SIGCONT,)).start()
-        record = rig_loop(UdpRig(1, 2, port=port), [hold]).run(2.0, paced=True, pacing=PACING)
+        record = rig_loop(UdpRig(1, 2, port=port), [hold, error]).run(2.0, paced=True, pacing=PACING)
     assert record.ended == "finished"
     assert_within_limits(record)
     held = record["monitor.state"] == HOLDING
     assert held.sum() > 100
     at = int(np.flatnonzero(held)[0])
     assert record["rig.age"][at] == 101.0
-    assert (record["command"][held] == record["command"][at - 1]).all()
+    way = record["command"][at - 1 :][: held.sum() + 1] - record["command"][at - 1]
+    speed = np.abs(np.diff(record["command"][at - 3 : at])).max()
+    assert np.abs(way).max() <= speed * 50 / 3 and (np.diff(np.abs(way)) >= 0.0).all()  # braked, in one direction
+    assert (way[70:] == way[-1]).all()  # and stands, after 50 ticks and some that came early
     assert record["monitor.state"][held.nonzero()[0][-1] + 1] == 3.0  # running again
 
 

@@ -44,6 +44,7 @@ def monitors(draw: st.DrawFn) -> Monitor:
         hold_limit=draw(SECONDS),
         release=draw(SECONDS),
         settle=draw(SECONDS),
+        brake=draw(SECONDS),
     )
     return Monitor([command], ["a"], rules, manners, dt=DT)
 

@@ -46,13 +46,14 @@ void bind_safety(nb::module_& m) {
           [](Monitor* self, std::vector<CommandLimit> commands, int watched, std::vector<Rule> rules, double dt,
              std::int64_t arm_ticks, std::int64_t soft_start, std::int64_t soft_stop, std::int64_t trip_ticks,
              std::int64_t hold_limit, std::int64_t release, std::int64_t settle, bool trip_holds, bool by_operator,
-             bool hold_stops_clock) {
+             bool hold_stops_clock, std::int64_t brake) {
             const StartStop manners{arm_ticks, soft_start, soft_stop,  trip_ticks,  hold_limit,
-                                    release,   settle,     trip_holds, by_operator, hold_stops_clock};
+                                    release,   settle,     trip_holds, by_operator, hold_stops_clock, brake};
             new (self) Monitor(std::move(commands), watched, std::move(rules), manners, dt);
           },
           "commands"_a, "watched"_a, "rules"_a, "dt"_a, "arm_ticks"_a, "soft_start"_a, "soft_stop"_a, "trip_ticks"_a,
-          "hold_limit"_a, "release"_a, "settle"_a, "trip_holds"_a, "by_operator"_a = false, "hold_stops_clock"_a = false)
+          "hold_limit"_a, "release"_a, "settle"_a, "trip_holds"_a, "by_operator"_a = false, "hold_stops_clock"_a = false,
+          "brake"_a = 0)
       .def("shown",
            [](const Monitor& block) {
              std::vector<std::tuple<double, double, double, double, double, bool>> rows;

@@ -30,9 +30,12 @@ Monitor::Monitor(std::vector<CommandLimit> commands, int watched, std::vector<Ru
       watches_(rules_.size()),
       last_in_(n_in()),
       last_(commands_.size()),
-      from_(commands_.size()),
-      offset_(commands_.size()),
       start_(commands_.size()),
+      speed_(commands_.size()),
+      before_(commands_.size()),
+      from_(commands_.size()),
+      over_(commands_.size()),
+      braking_(commands_.size()),
       published_(rules_.size()),
       events_(most_events) {
   if (!(dt > 0.0) || watched < 0) throw std::invalid_argument("dt of Monitor must be positive.");
@@ -55,7 +58,8 @@ Monitor::Monitor(std::vector<CommandLimit> commands, int watched, std::vector<Ru
 }
 
 std::int64_t Monitor::ticks_to_rest(double distance_over_rate, std::int64_t least) const noexcept {
-  return std::max<std::int64_t>({least, 1, static_cast<std::int64_t>(std::ceil(1.5 * distance_over_rate / dt_))});
+  const double ticks = std::ceil(1.5 * distance_over_rate / dt_);
+  return std::max<std::int64_t>({least, 1, static_cast<std::int64_t>(ticks < 1e15 ? ticks : 1e15)});  // also nan
 }
 
 void Monitor::attach(Health& health) noexcept {
@@ -65,7 +69,10 @@ void Monitor::attach(Health& health) noexcept {
 }
 
 void Monitor::reset() noexcept {
-  for (std::size_t i = 0; i < commands_.size(); ++i) last_[i] = start_[i] = commands_[i].rest;
+  for (std::size_t i = 0; i < commands_.size(); ++i) {
+    last_[i] = start_[i] = commands_[i].rest;
+    speed_[i] = before_[i] = 0.0;
+  }
   for (Watch& watch : watches_) watch = Watch();
   rules_ = written_;  // same size: no allocation
   for (std::size_t i = 0; i < rules_.size(); ++i) {
@@ -78,9 +85,9 @@ void Monitor::reset() noexcept {
   clock_ = fresh_ = !manners_.by_operator && manners_.arm_ticks == 0;
   order_ = Order::none;
   last_order_ = 0.0;
-  k_ = clear_ = way_ = fade_ = 0;
+  k_ = clear_ = way_ = fade_ = blend_ = 0;
   credit_ = 1.0;
-  now_ = end_ = entered_ = started_ = 0.0;
+  now_ = end_ = entered_ = started_ = stopped_ = 0.0;
   ended_by_ = -1;
   ended_at_ = -1;
   ended_with_ = Action::none;
@@ -174,14 +181,36 @@ void Monitor::enter(State state) noexcept {
   clear_ = 0;
 }
 
+/// The commands begin to brake, over at most `ticks`.
+void Monitor::brake(double ticks) noexcept {
+  stopped_ = now_;
+  for (std::size_t i = 0; i < commands_.size(); ++i) {
+    const double a = speed_[i], b = before_[i];
+    const double v = a * b > 0.0 ? (std::fabs(a) < std::fabs(b) ? a : b) : 0.0;
+    from_[i] = std::clamp(last_[i] + v * ticks / 3.0, commands_[i].lower, commands_[i].upper);
+    over_[i] = from_[i] - last_[i];
+    braking_[i] = over_[i] != 0.0 ? std::min(ticks, 3.0 * over_[i] / v) : 0.0;
+  }
+}
+
+/// Where command i is at the end of this tick when it only brakes.
+double Monitor::braked(int i) const noexcept {
+  const double since = end_ - stopped_;
+  if (since >= braking_[i]) return from_[i];
+  const double left = 1.0 - since / braking_[i];
+  return from_[i] - over_[i] * left * left * left;
+}
+
 void Monitor::begin_way_to_rest(State state, std::int64_t least) noexcept {
   enter(state);
+  brake(state == State::tripped ? 0.0 : 0.5 * static_cast<double>(std::min(2 * manners_.brake, least)));
   double farthest = 0.0;
+  bool moves = false;
   for (std::size_t i = 0; i < commands_.size(); ++i) {
-    from_[i] = last_[i];
-    farthest = std::max(farthest, std::fabs(last_[i] - commands_[i].rest) / commands_[i].rate);
+    farthest = std::max(farthest, std::fabs(from_[i] - commands_[i].rest) / commands_[i].rate);
+    moves = moves || over_[i] != 0.0;
   }
-  way_ = farthest > 0.0 ? ticks_to_rest(farthest, least) : 0;
+  way_ = farthest > 0.0 || moves ? ticks_to_rest(farthest, least) : 0;
   ended_by_ = worst_by_;
   ended_value_ = worst_value_;
   ended_at_ = k_;
@@ -232,6 +261,7 @@ void Monitor::change_state(const double* in) noexcept {
   } else if (state_ == State::running) {
     if (worst_ == Action::hold) {
       enter(State::holding);
+      brake(static_cast<double>(manners_.brake));
       log(worst_by_, worst_, worst_value_);
     }
   } else if (state_ == State::holding) {
@@ -240,8 +270,11 @@ void Monitor::change_state(const double* in) noexcept {
       begin_way_to_rest(State::ramping, manners_.soft_stop);
     } else if (clear_ >= manners_.release) {
       enter(State::running);
-      blending_ = true;  // back without a jump: the distance to the wanted command fades out
-      for (std::size_t i = 0; i < commands_.size(); ++i) offset_[i] = last_[i] - wanted(static_cast<int>(i), in);
+      blending_ = true;  // back without a jump: from the held command to the wanted one as at the start
+      double farthest = 0.0;
+      for (std::size_t i = 0; i < commands_.size(); ++i)
+        farthest = std::max(farthest, std::fabs(wanted(static_cast<int>(i), in) - from_[i]) / commands_[i].rate);
+      blend_ = ticks_to_rest(farthest, manners_.soft_start);
       log(-1, Action::none, 0.0);
     }
   }
@@ -301,29 +334,40 @@ void Monitor::step(double, const double* in, double* out) noexcept {
   publish();
   change_state(in);
   const double since = end_ - entered_;
-  if (blending_ && since >= static_cast<double>(std::max<std::int64_t>(manners_.soft_start, 1))) blending_ = false;
-  const double rest_of_blend = blending_ ? 1.0 - smooth(since, manners_.soft_start) : 0.0;
+  if (blending_ && since >= static_cast<double>(blend_)) blending_ = false;
   const bool to_rest = !stands_ && (state_ == State::ramping ||
                                     (state_ == State::tripped && !manners_.trip_holds && !out_of_reach_));
-  bool strays = state_ != State::running;
+  const bool at_end = to_rest && since >= static_cast<double>(way_);
+  const double s = to_rest ? smooth(since, way_) : blending_ ? smooth(since, blend_) : 0.0;
+  const bool brakes = to_rest || state_ == State::holding;
+  bool strays = state_ != State::running, at_rest = true;
   for (int i = 0; i < n; ++i) {
     const CommandLimit& limit = commands_[i];
     double c = last_[i];
     if (state_ == State::running) {
       c = wanted(i, in);
-      if (blending_) c += rest_of_blend * offset_[i];
-    } else if (to_rest) {
-      c = since >= static_cast<double>(way_) ? limit.rest : from_[i] + smooth(since, way_) * (limit.rest - from_[i]);
+      if (blending_) c = braked(i) + s * (c - braked(i));
+    } else if (at_end) {
+      c = limit.rest;
+    } else if (brakes) {
+      c = braked(i);
+      if (to_rest) c += s * (limit.rest - from_[i]);
     }
     const double most = limit.rate * p * dt_;
     c = std::clamp(c, last_[i] - most, last_[i] + most);
-    last_[i] = out[i] = std::clamp(c, limit.lower, limit.upper);
+    out[i] = std::clamp(c, limit.lower, limit.upper);
+    if (p >= 0.5) {  // less is a tick that catches up: what it changes is no speed
+      before_[i] = speed_[i];
+      speed_[i] = (out[i] - last_[i]) / p;
+    }
+    last_[i] = out[i];
     strays = strays || out[i] != in[i];
+    at_rest = at_rest && (!to_rest || out[i] == limit.rest);
   }
   now_ = end_;
   if (state_ == State::ramping || state_ == State::tripped) {
     const std::int64_t way = to_rest ? way_ : 0;
-    if (since >= static_cast<double>(way + manners_.settle)) {
+    if (since >= static_cast<double>(way + manners_.settle) && at_rest) {
       if (health_) health_->done = true;
       if (state_ == State::ramping) state_ = State::idle;
     }

@@ -65,6 +65,7 @@ struct StartStop {
   bool trip_holds = false;         ///< after a trip the command stays where it is instead of going to rest
   bool by_operator = false;        ///< the operator arms and starts the test
   bool hold_stops_clock = false;   ///< the test clock stands still while holding
+  std::int64_t brake = 0;          ///< ticks in which a hold and (at most half of it) a soft stop take the speed out of c
 };
 
 /// One change worth keeping: a rule that began to be broken, or a new state.
@@ -83,14 +84,21 @@ struct Event {
 ///
 ///   checked  c = start                         with an operator: until the order to arm; rules do not act
 ///   armed    c = start                         until `arm_ticks` ticks without a broken rule, or the order to start
-///   running  c = start + s (wanted - start)    s fades in over `soft_start` ticks, then c = wanted
-///   holding  c = last c                        to running when the rules hold again (and the operator, who held it,
+///   running  c = start + s (wanted - start)    s fades in over `soft_start` ticks, then c = wanted;
+///            c = h + s (wanted - h)            after a hold
+///   holding  c = h                             to running when the rules hold again (and the operator, who held it,
 ///                                              resumes), or ramping after `hold_limit`
-///   ramping  c = from + s (rest - from)        then idle
-///   tripped  as ramping, or c = last c         never left
+///   ramping  c = h + s (rest - from)           then idle
+///   tripped  as ramping, or c = h, with D = 0  never left
 ///
-/// with s = 3 r^2 - 2 r^3, r from 0 to 1. start is the measured position in the first tick, or rest. A way takes as long
-/// as `rate` needs, T >= 1.5 |from - to| / (rate dt).
+/// with s = 3 r^2 - 2 r^3, r from 0 to 1. start is the measured position in the first tick, or rest. h brakes: the command
+/// keeps the speed v it had, in a trip it stops at once,
+///
+///   h = from - D (1 - r)^3,   h' = v (1 - r)^2,   D = v T / 3,   from = last c + D,   r = time since / T up to 1
+///
+/// with T = `brake` ticks, less where `from` would leave the limits. v is the smaller of the last two speeds of c, 0 if they
+/// differ in sign: a single spike is no motion. A way of n ticks takes as long as `rate` needs, n >= 1.5 |from - to| / (rate
+/// dt), and T <= n / 2 in a soft stop: both together then never ask for more than `rate`.
 ///
 /// Whatever the state, the limits of the command hold in every tick, on the wall and not only in ticks: a tick that comes
 /// early (catching up after a stall) has only part of a period,
@@ -108,8 +116,8 @@ class Monitor final : public Block {
 
   void step(double t, const double* in, double* out) noexcept override;
   void reset() noexcept override;
-  /// Every rule with two divisions at most, every command with its way.
-  Work work() const noexcept override { return {static_cast<double>(8 * rules_.size() + 24 * commands_.size() + 8)}; }
+  /// Every rule with two divisions at most, every command with its way and, in the tick it begins, its braking.
+  Work work() const noexcept override { return {static_cast<double>(8 * rules_.size() + 56 * commands_.size() + 8)}; }
   void start() override { checked_ = true; }
   void stop() noexcept override { checked_ = false; }
   void attach(Health& health) noexcept override;
@@ -157,6 +165,8 @@ class Monitor final : public Block {
   void publish() noexcept;
   void enter(State state) noexcept;
   void begin_way_to_rest(State state, std::int64_t least) noexcept;
+  void brake(double ticks) noexcept;
+  double braked(int i) const noexcept;
   void log(int rule, Action action, double value) noexcept;
   std::int64_t ticks_to_rest(double distance_over_rate, std::int64_t least) const noexcept;
   double wanted(int i, const double* in) const noexcept;
@@ -173,7 +183,9 @@ class Monitor final : public Block {
 
   State state_ = State::idle;
   std::vector<Watch> watches_;
-  std::vector<double> last_in_, last_, from_, offset_, start_;  // last_: commands of the last tick
+  std::vector<double> last_in_, last_, start_;  // last_: commands of the last tick
+  std::vector<double> speed_, before_;          // of the commands in the last two ticks, per tick
+  std::vector<double> from_, over_, braking_;   // where braking ends, its D, its T
   std::vector<Published> published_;
   bool first_ = true, blending_ = false, out_of_reach_ = false;
   bool clock_ = false, fresh_ = true;           // whether the test clock runs, and this is its first tick
@@ -183,9 +195,9 @@ class Monitor final : public Block {
   Action worst_ = Action::none;
   int worst_by_ = -1;
   double worst_value_ = 0.0;
-  std::int64_t k_ = 0, clear_ = 0, way_ = 0, fade_ = 0;
+  std::int64_t k_ = 0, clear_ = 0, way_ = 0, fade_ = 0, blend_ = 0;
   double credit_ = 1.0, now_ = 0.0, end_ = 0.0;        // now_, end_: begin and end of this tick in paced ticks
-  double entered_ = 0.0, started_ = 0.0;               // when the present state, and the fade in, began
+  double entered_ = 0.0, started_ = 0.0, stopped_ = 0.0;  // when the present state, the fade in, braking began
   int ended_by_ = -1;
   double ended_value_ = 0.0;
   std::int64_t ended_at_ = -1;

@@ -81,7 +81,7 @@ def test_the_clock_in_a_hold(clock: str, expected: float) -> None:
     record = ordered(ramp(manners), 200, {40: (HOLD,), 140: (RESUME,)})
     assert states(record)[:3] == [("running", 0), ("holding", 40), ("running", 140)]
     assert record["wanted"][180] == pytest.approx(expected, abs=1.1 / RATE)
-    assert (record["command"][41:140] == record["command"][40]).all()
+    assert (record["command"][90:140] == record["command"][89]).all()  # after 50 ms of braking
 
 
 def test_an_operator_arms_starts_holds_resumes_and_stops() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -90,12 +92,15 @@ def test_a_trip_is_never_left_even_when_the_cause_is_gone() -> None:
     assert (caught.value.record["monitor.state"][300:] == STATES.index("tripped")).all()
 
 
-def test_a_hold_freezes_the_command_and_comes_back_without_a_jump() -> None:
+@pytest.mark.parametrize("brake", [0.0, 0.05])
+def test_a_hold_freezes_the_command_and_comes_back_without_a_jump(brake: float) -> None:
     force = np.zeros(1000)
     force[300:400] = 5.0
-    record = build(sine(), force, [Rule("soft", "force", upper=1.0, action="hold")]).run(1.0)
+    manners = replace(SOFT, brake=brake)
+    record = build(sine(), force, [Rule("soft", "force", upper=1.0, action="hold")], manners).run(1.0)
     assert states(record) == ["running", "holding", "running", "ramping", "idle"]
-    assert (record["command"][300:409] == record["command"][299]).all()
+    stands = 300 + round(brake * RATE)
+    assert (record["command"][stands:409] == record["command"][stands - 1]).all()
     assert np.abs(np.diff(record["command"])).max() <= 1.0 / RATE * (1 + 1e-9)
     assert (record["command"][520:1000] == record["wanted"][520:1000]).all()
 
@@ -267,6 +272,7 @@ def test_all_problems_are_named_at_once() -> None:
         (lambda: Command("w", "c", -1.0, 1.0, 1.0, rest=2.0), "rest of command 'c' must lie between lower and upper"),
         (lambda: Command("w", "c", -1.0, 1.0, 0.0), "rate of command 'c' must be a positive number, got 0.0"),
         (lambda: StartStop(soft_stop=-1.0), "soft_stop of StartStop must lie between 0 and 3600 s, got -1.0"),
+        (lambda: StartStop(brake=np.nan), "brake of StartStop must lie between 0 and 3600 s, got nan"),
         (lambda: StartStop(on_trip="run"), "on_trip of StartStop must be one of 'ramp', 'hold', got 'run'"),
         (lambda: Monitor([], [], [], SOFT, dt=1e-3), "commands of Monitor must name at least one command, got none"),
     ],
