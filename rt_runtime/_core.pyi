@@ -211,6 +211,8 @@ class QpStatus(enum.IntEnum):
 
     infeasible = 2
 
+    not_finite = 3
+
 class MoveQp:
     """
     min 1/2 x'Hx + f'x with bounds on the moves x and on their running sums.

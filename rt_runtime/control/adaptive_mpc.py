@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from rt_runtime import _core
 from rt_runtime.checks import Array, finite_array, positive
-from rt_runtime.control.mpc import Horizon
+from rt_runtime.control.mpc import NOT_FINITE, Horizon
 from rt_runtime.errors import ConfigError
 
 MOST_COEFFICIENTS = 12
@@ -98,7 +98,7 @@ class AdaptiveMpc(_core.AdaptiveMpc):
     Its estimator is a time-varying Kalman filter for the identified model and one output disturbance that integrates
     white noise with `disturbance_gain` (default `dt`); `process_variance` of noise on the input, `noise_variance` of
     the measured output. Inputs: reference (1, or P with preview), measured. Outputs: command, iterations and status
-    of the quadratic programme, the na + nb parameters in use, trace of their covariance.
+    of the quadratic programme (as of Mpc), the na + nb parameters in use, trace of their covariance.
 
     With `largest_age` the age of the measurement in ticks (`rig.age`) is a further input. One that is older is not
     used: the model stands in for it and nothing is learnt, because a late answer looks like another plant. A rig that
@@ -109,6 +109,8 @@ class AdaptiveMpc(_core.AdaptiveMpc):
     identification, horizon
         How the model is identified; the horizon and its weights.
     """
+
+    message = NOT_FINITE
 
     def __init__(
         self,

@@ -205,12 +205,17 @@ def _per_channel(value: float | Sequence[float], which: str, of: str, n: int, *,
     return np.ascontiguousarray(array)
 
 
+NOT_FINITE = "its reference, measurement or estimate is not finite"
+"""What a controller that cannot step says of it."""
+
+
 class Mpc(_core.Mpc):
     """Model predictive tracking controller with a constant-gain estimator.
 
     Inputs: reference (p numbers, or P times p step by step with preview), measured (p). Outputs: command (m), number
     of iterations and status of the quadratic programme (0 optimal, 1 iteration cap or rounding: a feasible move near
-    the optimum, 2 infeasible: the command is held). Add it to a loop with `every` such that every / rate = model.dt.
+    the optimum, 2 infeasible: the command is held, 3 reference, measurement or estimate are not finite: the command is
+    held and the loop stops). Add it to a loop with `every` such that every / rate = model.dt.
 
     Parameters
     ----------
@@ -225,6 +230,8 @@ class Mpc(_core.Mpc):
     >>> float(command)
     2.0
     """
+
+    message = NOT_FINITE
 
     def __init__(self, model: PredictionModel, horizon: Horizon) -> None:
         self.model, self.horizon = model, horizon

@@ -8,7 +8,7 @@ import numpy as np
 
 from rt_runtime import _core
 from rt_runtime.checks import Array, finite_array, whole
-from rt_runtime.control.mpc import Horizon, PredictionModel
+from rt_runtime.control.mpc import NOT_FINITE, Horizon, PredictionModel
 from rt_runtime.errors import ConfigError
 
 
@@ -60,7 +60,8 @@ class TrackingMpc(_core.TrackingMpc):
 
     Inputs: target[p], measured[p], and the numerical state x[n] with `FromState`. Outputs: command[m], iterations and
     status of the quadratic programme (0 optimal, 1 iteration cap or rounding: a feasible move near the optimum, 2
-    infeasible: the command is held). Add it to a loop with `every` such that every / rate = model.dt.
+    infeasible: the command is held, 3 target, measurement or estimate are not finite: the command is held and the loop
+    stops). Add it to a loop with `every` such that every / rate = model.dt.
 
     Parameters
     ----------
@@ -71,6 +72,8 @@ class TrackingMpc(_core.TrackingMpc):
     preview
         Polynomial() or FromState(change).
     """
+
+    message = NOT_FINITE
 
     def __init__(
         self, model: PredictionModel, horizon: Horizon, *, preview: Polynomial | FromState | None = None

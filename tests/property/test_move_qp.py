@@ -263,3 +263,52 @@ def test_wrong_sizes_are_refused() -> None:
     qp.set_hessian(np.eye(2))
     with pytest.raises(ValueError, match="f must have n, lower and upper 2n numbers"):
         qp.solve(np.zeros(2), np.zeros(2), np.zeros(2))
+
+
+NOT_NUMBERS = [np.nan, np.inf, -np.inf]
+
+
+@given(st.integers(0, 10**6), st.sampled_from(["f", "lower", "upper"]), st.sampled_from(NOT_NUMBERS))
+def test_numbers_that_are_none_hold_the_command_and_leave_nothing_behind(seed: int, which: str, number: float) -> None:
+    rng = np.random.default_rng(seed)
+    h, f, lower, upper = problem(rng, 2, 5)
+    qp, fresh = MoveQp(2, 5), MoveQp(2, 5)
+    qp.set_hessian(h)
+    fresh.set_hessian(h)
+    qp.solve(f, lower, upper)
+    bad = {"f": f.copy(), "lower": lower.copy(), "upper": upper.copy()}
+    i = int(rng.integers(len(bad[which])))
+    bad[which][i] = number
+    x, status, _ = qp.solve(**bad)
+    if (which, number) in (("lower", -np.inf), ("upper", np.inf)):  # no bound
+        assert status == QpStatus.optimal
+        return
+    assert status == QpStatus.not_finite
+    np.testing.assert_array_equal(x, np.zeros(10))  # zero keeps all bounds of `problem`
+    np.testing.assert_array_equal(qp.solve(f, lower, upper)[0], fresh.solve(f, lower, upper)[0])
+
+
+@pytest.mark.parametrize("size", [1e150, 1e200, 1e300, 1e308])
+def test_numbers_that_overflow_on_the_way_never_give_a_move_that_is_none(size: float) -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        h, f, lower, upper = problem(rng, 2, 5)
+        qp = MoveQp(2, 5)
+        qp.set_hessian(h)
+        x, status, _ = qp.solve(size * np.sign(f), lower, upper)
+        assert np.isfinite(x).all()
+        v = np.concatenate([x, running_sum(2, 5) @ x])
+        inside = (v <= upper + TOLERANCE * (1 + np.abs(upper))) & (v >= lower - TOLERANCE * (1 + np.abs(lower)))
+        assert inside[np.isfinite(lower) & np.isfinite(upper)].all()
+        assert status in QpStatus
+
+
+def test_a_first_move_into_its_bounds_passes_by_bounds_that_are_none() -> None:
+    qp = MoveQp(1, 2)
+    qp.set_hessian(np.eye(2))
+    lower, upper = np.array([-0.1, -0.1, 1.0, np.nan]), np.array([0.1, 0.1, 2.0, 2.0])
+    np.testing.assert_array_equal(qp.solve(np.zeros(2), lower, upper)[0], [0.1, 0.0])
+    lower[2] = np.inf
+    x, status, _ = qp.solve(np.zeros(2), lower, np.full(4, np.inf))
+    assert status == QpStatus.not_finite
+    np.testing.assert_array_equal(x, [0.0, 0.0])

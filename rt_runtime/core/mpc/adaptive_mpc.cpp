@@ -59,6 +59,7 @@ void AdaptiveMpc::reset() noexcept {
   std::fill(x_.begin(), x_.end(), 0.0);
   std::copy(settled_.data(), settled_.data() + settled_.ld() * settled_.cols(), covariance_.data());
   u_ = 0.0;
+  fault_ = 0;
   unlearnt_ = 0;
   learns_anew();
   stale_ = true;
@@ -96,6 +97,7 @@ void AdaptiveMpc::step(double, const double* in, double* out) noexcept {
   out[0] = u_;
   out[1] = result.iterations;
   out[2] = static_cast<double>(result.status);
+  fault_ = result.status == QpStatus::not_finite ? 1 : 0;
   const int parameters = arx_.poles() + arx_.zeros();
   for (int i = 0; i < parameters; ++i) out[3 + i] = arx_.theta()[i];
   out[3 + parameters] = arx_.trace();

@@ -54,6 +54,28 @@ void distances(const double* v, const double* lower, const double* upper, int si
   }
 }
 
+/// In the loop. Whether all `size` numbers are finite.
+bool finite(const double* v, int size) noexcept {
+  bool all = true;
+  for (int i = 0; i < size; ++i) all &= std::isfinite(v[i]);
+  return all;
+}
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// In the loop. Whether bounds are bounds; none of the comparisons holds for nan.
+bool bounds(const double* lower, const double* upper, int size) noexcept {
+  bool all = true;
+  for (int i = 0; i < size; ++i) all &= lower[i] < infinity && upper[i] > -infinity;
+  return all;
+}
+
+/// In the loop. x moved into [lower, upper], as far as they are bounds.
+double within(double x, double lower, double upper) noexcept {
+  if (lower > x && lower < infinity) x = lower;
+  return upper < x && upper > -infinity ? upper : x;
+}
+
 }  // namespace
 
 MoveQp::MoveQp(int channels, int moves, int max_iterations)
@@ -119,9 +141,19 @@ QpResult MoveQp::solve(const double* f, const double* lower, const double* upper
 }
 
 QpResult MoveQp::solve_from(const double* free_minimum, const double* lower, const double* upper) noexcept {
-  const int n = n_;
-  std::copy(free_minimum, free_minimum + n, free_.begin());
+  std::copy(free_minimum, free_minimum + n_, free_.begin());
   running_sums(free_.data());
+  QpResult result{QpStatus::not_finite, 0};
+  if (finite(free_.data(), 2 * n_) && bounds(lower, upper, 2 * n_)) {
+    result = constrain(lower, upper);
+    if (finite(v_.data(), 2 * n_)) return result;
+  }
+  hold(lower, upper);
+  return {QpStatus::not_finite, result.iterations};
+}
+
+QpResult MoveQp::constrain(const double* lower, const double* upper) noexcept {
+  const int n = n_;
   std::copy(free_.begin(), free_.end(), v_.begin());
   double excess = 0.0;
   for (int w = 0; w < active_; ++w) is_active_[set_[w]] = 0;
@@ -157,7 +189,7 @@ QpResult MoveQp::solve_from(const double* free_minimum, const double* lower, con
         }
       }
       const double delta = border(p, sign), size = gram_(p, p);
-      double longest = std::numeric_limits<double>::infinity();
+      double longest = infinity;
       int blocking = -1;
       for (int w = 0; w < active_; ++w)
         if (r_[w] > 0.0 && lambda_[w] < longest * r_[w]) {
@@ -173,14 +205,15 @@ QpResult MoveQp::solve_from(const double* free_minimum, const double* lower, con
         }
         return stop_early(free_.data(), lower, upper, iterations);
       }
-      const double full = independent ? excess / delta : std::numeric_limits<double>::infinity();
+      const double full = independent ? excess / delta : infinity;
       const double step = full < longest ? full : longest;
       for (int w = 0; w < active_; ++w) lambda_[w] -= step * r_[w];
       lambda += step;
-      if (full <= longest) {
+      if (independent && full <= longest) {
         append(p, sign, lambda, delta);
         break;
       }
+      if (blocking < 0) return stop_early(free_.data(), lower, upper, iterations);  // numbers overflowed
       excess -= step * delta;
       drop(blocking);
     }
@@ -332,8 +365,8 @@ void MoveQp::refine(const double* lower, const double* upper) noexcept {
 void MoveQp::hold(const double* lower, const double* upper) noexcept {
   std::fill(v_.begin(), v_.end(), 0.0);
   for (int i = 0; i < channels_; ++i) {
-    double move = std::min(std::max(0.0, lower[n_ + i]), upper[n_ + i]);
-    v_[i] = std::min(std::max(move, lower[i]), upper[i]);
+    const double move = within(0.0, lower[n_ + i], upper[n_ + i]);
+    v_[i] = within(move, lower[i], upper[i]);
   }
   running_sums(v_.data());
   reset();

@@ -8,7 +8,7 @@
 namespace hmor {
 
 /// What a solve gave. Anything but `optimal` returns the fallback of MoveQp.
-enum class QpStatus : int { optimal = 0, iteration_limit = 1, infeasible = 2 };
+enum class QpStatus : int { optimal = 0, iteration_limit = 1, infeasible = 2, not_finite = 3 };
 
 struct QpResult {
   QpStatus status;
@@ -35,7 +35,8 @@ struct QpResult {
 /// feasible point is the answer; where rounding pushes the optimum itself out of its bounds, it is moved back into them.
 /// Whether a feasible point exists at all is decided step by step from the end (`settle`). When there is none, the
 /// fallback is "hold": all moves zero except the first, which is moved into the bounds of the running sum and then into
-/// its own box (the rate limit has the last word).
+/// its own box (the rate limit has the last word). So it is when the minimum without constraints is not finite, a bound is
+/// none (nan, a lower of +infinity), or numbers overflow on the way: `not_finite`.
 class MoveQp {
  public:
   static constexpr double tolerance = 1e-10;  ///< of every bound, relative to 1 + |bound|
@@ -52,7 +53,7 @@ class MoveQp {
     if (!hessian_ready_) build_hessian();
   }
 
-  /// In the loop. Solves for the linear term f (n); lower and upper (2n) may be infinite.
+  /// In the loop. Solves for the linear term f (n); lower may be -infinity, upper infinity (2n).
   QpResult solve(const double* f, const double* lower, const double* upper) noexcept;
 
   /// In the loop. The same from the minimum without constraints, x = -H^-1 f, when the caller has it already.
@@ -79,6 +80,7 @@ class MoveQp {
  private:
   static constexpr int stale = 64;  // rank-one steps before the kept inverse is built anew
 
+  QpResult constrain(const double* lower, const double* upper) noexcept;
   void build_gram() noexcept;
   void build_hessian() noexcept;
   void meet_active(const double* lower, const double* upper) noexcept;

@@ -136,12 +136,14 @@ void Mpc::step(double, const double* in, double* out) noexcept {
   for (int i = 0; i < inputs_; ++i) out[i] = u_[i] = bounds_.apply(i, u_[i], qp_.solution()[i]);
   out[inputs_] = result.iterations;
   out[inputs_ + 1] = static_cast<double>(result.status);
+  fault_ = result.status == QpStatus::not_finite ? 1 : 0;
   estimator_.predict(u_.data());
 }
 
 void Mpc::reset() noexcept {
   estimator_.reset();
   qp_.reset();
+  fault_ = 0;
   u_.assign(u_.size(), 0.0);
 }
 

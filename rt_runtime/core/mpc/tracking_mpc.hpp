@@ -42,9 +42,11 @@ class TrackingMpc final : public Block {
     q = std::copy(in + 2 * p, in + 2 * p + states_, q);
     std::copy(in + p, in + 2 * p, q);
     mpc_.step(t, argument_.data(), out);
+    fault_ = mpc_.fault();
   }
   void reset() noexcept override {
     mpc_.reset();
+    fault_ = 0;
     started_ = false;
   }
 

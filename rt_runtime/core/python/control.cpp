@@ -49,7 +49,8 @@ void bind_control(nb::module_& m) {
   nb::enum_<QpStatus>(m, "QpStatus", "What a solve gave; anything but optimal returns the hold fallback.", nb::is_arithmetic())
       .value("optimal", QpStatus::optimal)
       .value("iteration_limit", QpStatus::iteration_limit)
-      .value("infeasible", QpStatus::infeasible);
+      .value("infeasible", QpStatus::infeasible)
+      .value("not_finite", QpStatus::not_finite);
 
   nb::class_<MoveQp>(m, "MoveQp", "min 1/2 x'Hx + f'x with bounds on the moves x and on their running sums.")
       .def(nb::init<int, int, int>(), "channels"_a, "moves"_a, "max_iterations"_a = 0)

@@ -109,6 +109,34 @@ def test_c_repeats_the_core_beside_targets_of_sixteen_decades(tmp_path: Path, ki
 
 
 @needs_compiler
+@pytest.mark.parametrize("kind", ["mpc", "two_channels", "tracking", "tracking_state", "adaptive", "late"])
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_a_number_that_is_none_holds_the_command_and_is_told_in_core_and_c(
+    tmp_path: Path, kind: str, number: float
+) -> None:
+    controller = KINDS[kind]()
+    write_controller(controller, tmp_path / kind, name="ctl", size=2.0, dt=DT, targets=("c",))
+    files = {p.name: p.read_bytes() for p in (tmp_path / kind / "c").iterdir() if "_mex" not in p.name}
+    engine = CEngine("ctl", files, controller.n_out, "float64", str(find_compiler()))
+    rng = np.random.default_rng(7)
+    u = 0.3 * rng.normal(size=(60, controller.n_in))
+    u[:, -1] = np.where(kind == "late", 0.0, u[:, -1])  # the age
+    u[20, 0] = number  # a reference: once
+    u[40, 1 if kind == "late" else -1] = number  # a measurement (or the numerical state): the estimate is lost
+    y = core_run(controller, (), DT, u)
+    np.testing.assert_array_equal(engine.run(u), y)
+    command, status = y[:, : controller.n_out - 2], y[:, controller.n_out - 1]
+    if kind in ("adaptive", "late"):
+        command, status = y[:, :1], y[:, 2]
+    assert np.isfinite(command).all() and (command[20] == command[19]).all()
+    assert status[19] != 3.0 and status[20] == 3.0 and status[40] == 3.0
+    controller.step(0.0, u[40])
+    assert controller.fault != 0
+    controller.reset()
+    assert controller.fault == 0
+
+
+@needs_compiler
 @pytest.mark.parametrize("kind", ["mpc", "tracking"])
 def test_the_golden_run_reaches_the_bounds(tmp_path: Path, kind: str) -> None:
     write_controller(KINDS[kind](), tmp_path / "mpc", size=2.0, targets=("c",))

@@ -251,7 +251,7 @@ static double optimise(Memory *m, const double *linear, double *out)
 {
     double minimum[N], lower[N2], upper[N2], move;
     Qp q;
-    int i, status = QP_OPTIMAL;
+    int i, status;
     for (i = 0; i < N; ++i)
         minimum[i] = -linear[i];
     solve(&m->factor[0][0], minimum);
@@ -260,7 +260,8 @@ static double optimise(Memory *m, const double *linear, double *out)
     q.scale = m->gram_ready > 0.0 ? m->scale : 0;
     q.hessian = 0;
     q.factor = &m->factor[0][0];
-    if (begin_solve(&q, &m->qp, minimum, lower, upper)) {
+    status = begin_solve(&q, &m->qp, minimum, lower, upper);
+    if (status == QP_OPEN) {
         if (!q.scale) {
             build_gram(m);
             q.scale = m->scale;
@@ -268,7 +269,7 @@ static double optimise(Memory *m, const double *linear, double *out)
         }
         status = solve_constrained(&q);
     }
-    end_solve(&q);
+    status = end_solve(&q, status);
     move = q.v[0];
     out[1] = q.iterations;
     out[2] = status;

@@ -3,8 +3,8 @@
  *   [x; s] = [x; s]_free - sum_W sign_w lambda_w G[:, w],   r = G_WW^-1 G_Wp,   delta = G_pp - G_pW r
  * The inverse of G_WW is kept and changed by rank-one steps; the active set is the start of the next solve. At the
  * iteration cap the answer is a feasible point of coordinate descent, which is also where a solve without an active set
- * begins; when no point is feasible, the moves are zero but for the first, which goes into its bounds. An optimum that
- * rounding pushes out of its bounds is moved back into them. */
+ * begins; when no point is feasible, the moves are zero but for the first, which goes into its bounds, and so they are
+ * when numbers or bounds are not finite. An optimum that rounding pushes out of its bounds is moved back into them. */
 #define N2 (2 * N)
 #define QP_TOLERANCE 1e-10
 #define QP_DEPENDENT 1e-9
@@ -12,7 +12,7 @@
 #define QP_REBUILD 64
 #define QP_PATIENCE (N / 10 + 4)
 #define QP_SWEEPS 6
-enum { QP_OPTIMAL, QP_ITERATION_LIMIT, QP_INFEASIBLE };
+enum { QP_OPTIMAL, QP_ITERATION_LIMIT, QP_INFEASIBLE, QP_NOT_FINITE, QP_OPEN };
 
 /* What stays from one solve to the next. */
 typedef struct {
@@ -223,13 +223,21 @@ static double clip(double value, double lower, double upper)
     return upper < above ? upper : above;
 }
 
+/* x moved into [lower, upper], as far as they are bounds. */
+static double within(double x, double lower, double upper)
+{
+    if (lower > x && lower < HUGE_VAL)
+        x = lower;
+    return upper < x && upper > -HUGE_VAL ? upper : x;
+}
+
 static int hold(Qp *q, int status, int iterations)
 {
     int i;
     for (i = 0; i < N; ++i)
         q->v[i] = 0.0;
     for (i = 0; i < CHANNELS; ++i)
-        q->v[i] = clip(clip(0.0, q->lower[N + i], q->upper[N + i]), q->lower[i], q->upper[i]);
+        q->v[i] = within(within(0.0, q->lower[N + i], q->upper[N + i]), q->lower[i], q->upper[i]);
     running_sums(q->v);
     q->active = q->changes = 0;
     q->iterations = iterations;

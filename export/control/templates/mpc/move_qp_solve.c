@@ -36,10 +36,12 @@ static int add_constraint(Qp *q, int p, double excess)
         for (w = 0; w < q->active; ++w)
             q->lambda[w] -= step * q->r[w];
         lambda += step;
-        if (full <= longest) {
+        if (independent && full <= longest) {
             append(q, p, sign, lambda, delta);
             return QP_OPTIMAL;
         }
+        if (blocking < 0) /* numbers overflowed */
+            return stop_early(q, q->unconstrained, q->iterations);
         excess -= step * delta;
         drop(q, blocking);
     }
@@ -106,7 +108,16 @@ static int solve_constrained(Qp *q)
     }
 }
 
-/* Reads the active set of the last solve and the minimum without constraints; 1 when that minimum breaks a bound. */
+/* Whether all numbers of v are finite. */
+static int all_finite(const double *v)
+{
+    int i, all = 1;
+    for (i = 0; i < N2; ++i)
+        all &= isfinite(v[i]) != 0;
+    return all;
+}
+
+/* Reads the active set of the last solve and the minimum without constraints; QP_OPEN when that minimum breaks a bound. */
 static int begin_solve(Qp *q, QpMemory *kept, const double *minimum, const double *lower, const double *upper)
 {
     double excess = 0.0;
@@ -126,19 +137,28 @@ static int begin_solve(Qp *q, QpMemory *kept, const double *minimum, const doubl
     running_sums(q->unconstrained);
     for (i = 0; i < N2; ++i)
         q->v[i] = q->unconstrained[i];
+    for (i = 0; i < N2; ++i)
+        if (!(lower[i] < HUGE_VAL && upper[i] > -HUGE_VAL))
+            return QP_NOT_FINITE;
+    if (!all_finite(q->unconstrained))
+        return QP_NOT_FINITE;
     if (most_violated(q, &excess) >= 0)
-        return 1;
+        return QP_OPEN;
     q->active = 0;
-    return 0;
+    return QP_OPTIMAL;
 }
 
-static void end_solve(Qp *q)
+/* Keeps the active set for the next solve; an answer that is not finite is not given. */
+static int end_solve(Qp *q, int status)
 {
     int i;
+    if (status == QP_NOT_FINITE || !all_finite(q->v))
+        status = hold(q, QP_NOT_FINITE, q->iterations);
     q->kept->active = q->active;
     q->kept->changes = q->changes;
     for (i = 0; i < N; ++i)
         q->kept->set[i] = q->set[i];
+    return status;
 }
 
 /* Boxes on moves and running sums for the input u applied last. */

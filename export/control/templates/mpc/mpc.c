@@ -9,7 +9,7 @@ static void step_mpc(const double *references, const double *measured, MpcMemory
 {
     double z[STATES + REFERENCES + CHANNELS], minimum[N], lower[N2], upper[N2];
     Qp q;
-    int i, status = QP_OPTIMAL;
+    int i, status;
     correct(m->x, measured);
     memcpy(z, m->x, sizeof m->x);
     memcpy(z + STATES, references, REFERENCES * sizeof(double));
@@ -20,9 +20,10 @@ static void step_mpc(const double *references, const double *measured, MpcMemory
     q.scale = scale;
     q.hessian = &full_hessian[0][0];
     q.factor = 0;
-    if (begin_solve(&q, &m->qp, minimum, lower, upper))
+    status = begin_solve(&q, &m->qp, minimum, lower, upper);
+    if (status == QP_OPEN)
         status = solve_constrained(&q);
-    end_solve(&q);
+    status = end_solve(&q, status);
     for (i = 0; i < CHANNELS; ++i)
         out[i] = m->u[i] = apply_move(i, m->u[i], q.v[i]);
     out[CHANNELS] = q.iterations;
