@@ -102,8 +102,11 @@ class Loop:
 
     def order(self, sequence: int, code: int, a: float = 0.0, b: float = 0.0, c: float = 0.0) -> None:
         """
-        An order of the operator with its arguments; the next one only after this one is `taken`.
+        An order of the operator with its arguments; the next one only after this one is `taken` or withdrawn.
         """
+
+    def withdraw(self) -> bool:
+        """Take the posted order back; False when the loop has it already."""
 
     @property
     def taken(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import secrets
 import sys
@@ -38,6 +39,10 @@ REFUSALS = {
     5: "there is no such order or rule",
 }
 LIVE_SECONDS = 2.0
+STAYING = ("hold", "stop", "trip")
+"""Orders that stay posted although the loop did not take them in time; a later one is worse."""
+WITHDRAWN = "the loop did not take it in time, and it was withdrawn"
+POSTED = "the loop did not take it in time; it stays posted and acts as soon as the loop goes on"
 TAKEN_WITHIN = 2.0
 """Longest wait in s for the loop to take an order; a loop that runs takes it in the next tick."""
 
@@ -77,6 +82,7 @@ class Desk:
         self._ring: _core.LiveRing | None = None
         self._lock = threading.Lock()
         self._sequence = 0
+        self._posted: tuple[int, dict[str, Any], str] | None = None  # sequence, entry in `orders`, state before it
         self._last = "idle"
         self.orders: list[dict[str, Any]] = []
         self.facts: Callable[[], dict[str, Any]] = dict  # what else run.json keeps
@@ -105,6 +111,11 @@ class Desk:
     def close(self) -> None:
         """End: readers are told that no frame follows, and the file goes."""
         self.closed.set()
+        with self._lock:
+            if self._core is not None and self._posted is not None:
+                self._settle(self._core)
+            if self._posted is not None:
+                self._posted[1]["refused"] = "the test ended before the loop took it"
         if self._ring is not None:
             self._ring.finish()
         self._last, self.paced, self._core, self._ring = self.state, None, None, None  # threads may outlive the run
@@ -119,25 +130,69 @@ class Desk:
         return STATES[run.state] if run else self._last
 
     def order(self, name: str, *arguments: float, who: str = "operator", text: str = "") -> str:
-        """Give an order and wait until the loop has taken it; return why it was refused, or nothing."""
+        """Give an order and wait until the loop has taken it; return why it was refused, or nothing.
+
+        What the loop does not take in time is withdrawn, so that no start or resume acts later; a hold, stop or trip
+        stays, until a worse one takes its place. `orders` tells what became of each.
+        """
         if name not in ORDERS[1:]:
             return f"{name!r} is no order; the orders are {', '.join(ORDERS[1:])}"
+        if not all(map(math.isfinite, arguments)):
+            return f"arguments of '{name}' must be finite"  # they are signals, and one that is not trips the test
         with self._lock:
             core, run = self._core, self.paced
             if core is None or run is None or self.closed.is_set():
                 return "the test is not running"
+            self._settle(core)
+            if self._posted is not None and not self._replaced(core, name):
+                return f"the loop has not taken '{self._posted[1]['do']}' yet"
             before, self._sequence = self.state, self._sequence + 1
             core.order(self._sequence, ORDERS.index(name), *arguments)
-            until = time.monotonic() + TAKEN_WITHIN
-            while core.taken >> 8 != self._sequence:
-                if time.monotonic() > until or self.closed.is_set():
-                    return "the loop did not take it in time"
-                time.sleep(0.0005)
-            why = self._words(core.taken & 255, before)
+            withdrawn, taken = False, self._taken(core)
+            if not taken and name not in STAYING:
+                withdrawn = core.withdraw()
+                taken = not withdrawn and self._taken(core)  # the loop had it just then
             entry = {"tick": run.tick, "time": run.tick / self.rate, "do": name, "who": who}
             entry |= {"arguments": list(arguments)} if arguments else {}
-            self.orders.append(entry | ({"text": text} if text else {}) | ({"refused": why} if why else {}))
+            if not taken and not withdrawn:
+                self._posted = self._sequence, entry, before
+            why = self._words(core.taken & 255, before) if taken else WITHDRAWN if withdrawn else POSTED
+            entry |= ({"text": text} if text else {}) | ({"refused": why} if why else {})
+            self.orders.append(entry)
             return why
+
+    def _taken(self, core: _core.Loop) -> bool:
+        until = time.monotonic() + TAKEN_WITHIN
+        while core.taken >> 8 != self._sequence:
+            if time.monotonic() > until or self.closed.is_set():
+                return False
+            time.sleep(0.0005)
+        return True
+
+    def _settle(self, core: _core.Loop) -> None:
+        """Keep what became of an order that was still posted."""
+        if self._posted is None or core.taken >> 8 != self._posted[0]:
+            return
+        _, entry, before = self._posted
+        why = self._words(core.taken & 255, before)
+        entry.pop("refused")
+        entry |= {"late": True} | ({"refused": why} if why else {})
+        self._posted = None
+
+    def _replaced(self, core: _core.Loop, name: str) -> bool:
+        """Take back a posted order for a worse one; False when `name` is none."""
+        assert self._posted is not None
+        entry = self._posted[1]
+        rank = {order: i for i, order in enumerate(STAYING)}
+        if rank.get(name, -1) <= rank.get(entry["do"], -1):
+            return False
+        if core.withdraw():
+            entry["refused"] = f"the loop did not take it in time, and '{name}' took its place"
+        else:  # the loop is in the tick in which it acts; the events tell how
+            entry.pop("refused")
+            entry["late"] = True
+        self._posted = None
+        return True
 
     def _words(self, refusal: int, state: str) -> str:
         if refusal == 0:

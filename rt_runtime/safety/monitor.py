@@ -22,6 +22,8 @@ ORDER = ("host.order", "host.order_a", "host.order_b", "host.order_c")
 HOST = {"host.asked": "", "host.late": "", "host.lost": "", "host.elapsed": "s", **dict.fromkeys(ORDER, "")}
 HOST_INPUTS = ("host.asked", "host.elapsed", *ORDER)
 _BY_START, _BY_OPERATOR = -4, -5
+LONGEST_WAY = 1e6
+"""Of a command to its rest, in s: a stop that takes longer is none."""
 QUANTITIES = {
     "value": _core.Quantity.value,
     "rate": _core.Quantity.rate,
@@ -130,6 +132,11 @@ class Command:
             raise ConfigError(
                 f"rest of {of} must lie between lower and upper, got {self.rest:g} with [{self.lower:g}, "
                 f"{self.upper:g}]."
+            )
+        if not 1.5 * (self.upper - self.lower) / self.rate <= LONGEST_WAY:
+            raise ConfigError(
+                f"rate of {of} must take it through its range within {LONGEST_WAY:g} s, got {self.rate:g} for "
+                f"[{self.lower:g}, {self.upper:g}]."
             )
         if self.measured is not None and self.starts_at_rest:
             raise ConfigError(f"{of.capitalize()} must have measured or starts_at_rest, got both.")

@@ -117,3 +117,15 @@ def test_sensor_and_drive_have_its_ports(actuator: _core.Actuator) -> None:
     assert (sensor.n_in, sensor.n_out) == (0, actuator.n_measured + 2)
     assert (drive.n_in, drive.n_out) == (actuator.n_command, 1)
     assert sensor.external is drive.external is actuator.external
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_a_drive_lets_no_command_through_that_is_not_finite(actuator: _core.Actuator, number: float) -> None:
+    drive, good = Drive(actuator), np.full(actuator.n_command, 0.5)
+    actuator.start()
+    assert drive.step(0.0, good)[0] == 0.0
+    bad = good.copy()
+    bad[-1] = number
+    assert drive.step(0.0, bad)[0] == (-3.0 if actuator.external else 0.0)
+    assert not actuator.external or np.isfinite(actuator.read(0.0)[0]).all()
+    actuator.stop()

@@ -34,10 +34,10 @@ class Tunables final : public Block {
     reset();
   }
   void step(double, const double*, double* out) noexcept override {
-    const std::uint64_t order = health_ ? health_->order.load(std::memory_order_acquire) : 0;
+    const std::uint64_t order = health_ ? health_->given : 0;
     if (order != last_) {
       last_ = order;
-      const double number = health_->argument[0], value = health_->argument[1];
+      const double number = health_->given_argument[0], value = health_->given_argument[1];
       if ((order & 0xff) == tune && number >= 0.0 && number < static_cast<double>(ranges_.size()) && std::isfinite(value)) {
         const auto i = static_cast<std::size_t>(number);
         goal_[i] = std::clamp(value, ranges_[i].lower, ranges_[i].upper);
@@ -45,7 +45,8 @@ class Tunables final : public Block {
     }
     for (std::size_t i = 0; i < ranges_.size(); ++i) {
       const double most = ranges_[i].rate * dt_;
-      value_[i] += std::clamp(goal_[i] - value_[i], -most, most);
+      const double way = goal_[i] - value_[i];
+      value_[i] = std::fabs(way) <= most ? goal_[i] : value_[i] + std::copysign(most, way);
       out[i] = value_[i];
     }
   }

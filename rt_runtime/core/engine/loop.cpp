@@ -69,6 +69,8 @@ void Loop::reset() noexcept {
   health_.test_tick = -1;
   health_.missed = 0;
   health_.order.store(0, std::memory_order_relaxed);
+  health_.given = 0;
+  for (double& argument : health_.given_argument) argument = 0.0;
   health_.taken.store(0, std::memory_order_relaxed);
   k_ = j_ = end_ = 0;
   rest_by_ = -1;
@@ -112,6 +114,7 @@ Stop Loop::advance(std::int64_t ticks) noexcept {
       if (rest_by_ < 0) rest_by_ = k + health_.way_to_rest;
       if (k >= rest_by_) return health_.tripped ? Stop::tripped : Stop::finished;
     }
+    health_.claim();
     const bool clock = health_.clock;
     const std::int64_t number[2] = {k, clock ? j : -1};  // no block is due at -1
     const double time[2] = {static_cast<double>(k) * dt_, static_cast<double>(j) * dt_};

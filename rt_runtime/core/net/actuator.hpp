@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/block.hpp"
 
@@ -84,12 +85,17 @@ class Link final : public Block {
   const Actuator& actuator_;
 };
 
-/// Writes to an actuator. Inputs: commands. Output: status (0, or the negative code of an error).
+/// Writes to an actuator. Inputs: commands. Output: status (0, or the negative code of an error). A command that is not
+/// finite never reaches an external one: blocks behind the monitor may make it, and then the last one holds.
 class Drive final : public Block {
  public:
   /// Outside the loop. The actuator must outlive the block; its sensor starts and stops it.
   explicit Drive(Actuator& actuator) : Block(actuator.n_command(), 1), actuator_(actuator) {}
-  void step(double t, const double* in, double* out) noexcept override { out[0] = actuator_.write(t, in); }
+  void step(double t, const double* in, double* out) noexcept override {
+    const bool good = std::all_of(in, in + n_in(), [](double x) { return std::isfinite(x); });
+    out[0] = good || !actuator_.external() ? actuator_.write(t, in) : not_finite;
+  }
+  static constexpr int not_finite = -3;  ///< as UdpRig::refused
   void reset() noexcept override {}
   bool real_time() const noexcept override { return actuator_.real_time(); }
   bool external() const noexcept override { return actuator_.external(); }

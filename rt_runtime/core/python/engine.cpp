@@ -199,13 +199,13 @@ void bind_engine(nb::module_& m) {
       .def("show", &Loop::show, nb::keep_alive<1, 2>(), "ring"_a.none())
       .def("order",
            [](Loop& loop, std::uint64_t sequence, int code, double a, double b, double c) {
-             Health& health = loop.health();
-             const double argument[3] = {a, b, c};
-             for (int i = 0; i < 3; ++i) health.argument[i] = argument[i];
-             health.order.store(sequence << 8 | static_cast<std::uint64_t>(code), std::memory_order_release);
+             const double arguments[3] = {a, b, c};
+             loop.health().post(sequence << 8 | static_cast<std::uint64_t>(code), arguments);
            },
            "sequence"_a, "code"_a, "a"_a = 0.0, "b"_a = 0.0, "c"_a = 0.0,
-           "An order of the operator with its arguments; the next one only after this one is `taken`.")
+           "An order of the operator with its arguments; the next one only after this one is `taken` or withdrawn.")
+      .def("withdraw", [](Loop& loop) { return loop.health().withdraw(); },
+           "Take the posted order back; False when the loop has it already.")
       .def_prop_ro("taken", [](const Loop& loop) { return loop.health().taken.load(std::memory_order_acquire); },
                    "The newest order the monitor has seen: sequence << 8 | refusal.")
       .def("start", &Loop::start, nb::call_guard<nb::gil_scoped_release>())

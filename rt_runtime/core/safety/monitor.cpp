@@ -353,6 +353,7 @@ void Monitor::step(double, const double* in, double* out) noexcept {
       c = braked(i);
       if (to_rest) c += s * (limit.rest - from_[i]);
     }
+    if (std::isnan(c)) c = last_[i];  // wanted - start may overflow
     const double most = limit.rate * p * dt_;
     c = std::clamp(c, last_[i] - most, last_[i] + most);
     out[i] = std::clamp(c, limit.lower, limit.upper);

@@ -219,8 +219,8 @@ class HostStatus final : public Block {
     out[1] = health_ ? health_->late : 0.0;
     out[2] = health_ ? health_->lost : 0.0;
     out[3] = health_ ? health_->elapsed : 0.0;
-    out[4] = health_ ? static_cast<double>(health_->order.load(std::memory_order_acquire)) : 0.0;
-    for (int i = 0; i < 3; ++i) out[5 + i] = health_ ? health_->argument[i] : 0.0;
+    out[4] = health_ ? static_cast<double>(health_->given) : 0.0;
+    for (int i = 0; i < 3; ++i) out[5 + i] = health_ ? health_->given_argument[i] : 0.0;
   }
   void reset() noexcept override {}
   void attach(Health& health) noexcept override { health_ = &health; }

@@ -54,8 +54,9 @@ Refusal Monitor::follow(Order order, const double* argument) noexcept {
 
 /// A narrower interval at any time; a wider one only before the start, and never wider than the study's.
 Refusal Monitor::set_limit(const double* argument) noexcept {
+  if (!(argument[0] >= 0.0 && argument[0] < static_cast<double>(rules_.size()) && argument[1] <= argument[2]))
+    return Refusal::unknown;
   const auto i = static_cast<std::size_t>(argument[0]);
-  if (!(argument[0] >= 0.0) || i >= rules_.size() || !(argument[1] <= argument[2])) return Refusal::unknown;
   const bool before = state_ == State::checked || state_ == State::armed;
   const Rule& most = before ? written_[i] : rules_[i];
   if (argument[1] < most.lower || argument[2] > most.upper) return Refusal::wider;
