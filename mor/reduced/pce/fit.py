@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from mor.data.dataset import Dataset
 from mor.reduced.fit_data import check_fit_data, fit_domain, space_of
 from mor.reduced.pce.basis import Ints, index_set, matrix, recurrence_table, standard_maps, standardise, values
-from mor.reduced.pce.gaussian_prior import DECAYS, smooth
+from mor.reduced.pce.gaussian_prior import DECAYS, learn_priors, smooth
 from mor.reduced.pce.model import Pce
 from mor.reduced.pce.sparse import Products, lar, lar_error, lar_order, ols, omp
 from mor.sampling.space import ParameterSpace
@@ -182,12 +182,16 @@ class _Search:
         return {1: (30, 40), 2: (30, 40), 3: (18, 24)}.get(self.space.dimension, (12, 20))
 
     def smooth(self) -> None:
-        """Offer the smooth solver, both decays, to every output."""
-        for decay, highest in zip(DECAYS, self._smooth_degrees(), strict=True):
-            degrees = np.where(self.bounded, highest, 8)
-            psi = self.psi[:, : highest + 1]
-            for o in self.varying:
-                solved = smooth(psi, self.Y[:, o], degrees, decay, self.spread)
+        """Offer the smooth solver to every output: each decay alone, or where both find noise their average."""
+        for o in self.varying:
+            y, learned = self.Y[:, o], {}
+            for decay, highest in zip(DECAYS, self._smooth_degrees(), strict=True):
+                degrees = np.where(self.bounded, highest, 8)
+                learned[decay] = learn_priors(self.psi[:, : highest + 1], y, degrees, decay, self.spread)
+            if all(priors[0].noisy for priors in learned.values()):
+                learned = {"average": [prior for priors in learned.values() for prior in priors]}
+            for decay, priors in learned.items():
+                solved = smooth(self.psi, y, priors, self.spread)
                 if solved is not None:
                     indices, fit = solved
                     how: dict[str, object] = {"method": "smooth", "decay": decay}

@@ -14,9 +14,16 @@ weights then make the basis, and the posterior mean is one linear solve
 
 with leave-one-out residuals in closed form, [K^-1 y]_i / [K^-1]_ii. Last, terms are dropped while the variance they
 carry together stays far below the leave-one-out error.
+
+Noisy rows leave the prior itself open, and one that fits them best follows their noise. There several priors are
+learned (of both decays; odd and even degrees apart or alike, s_i = t_i), and their posterior means are averaged with
+weights exp(-AIC / 2), AIC = 2 (parameters) - 2 ln(likelihood).
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,15 +37,32 @@ _ROWS = 200  # rows that the prior is learned from
 _DUAL = 1500  # more rows than this are solved for the coefficients, fewer for the rows
 _ITERATIONS = 40
 _NUGGET = 1e-10  # smallest noise variance relative to the mean of the kernel's diagonal: keeps the solve accurate
-_NOISY = 1e-7  # learned noise above this is looked at again from a start with much noise
+_NOISY = 1e-7  # learned noise above this is looked at again from a start with much noise ...
+_MUCH = 0.03  # ... which is this
+_LIGHT = 1e-3  # share of an average below which a prior is left out
 _DROPPED = 0.02  # variance of all dropped terms relative to the leave-one-out error
 
 
-def _features(degree: int, decay: str) -> Array:
-    """Return the three functions of k = 1..degree whose combination is ln w_i(k)."""
+@dataclass(frozen=True)
+class Prior:
+    """Weights w_i(k) (dimension, degree), noise nu relative to the kernel's mean diagonal, and half the AIC."""
+
+    weights: Array
+    noise: float
+    criterion: float
+
+    @property
+    def noisy(self) -> bool:
+        """Whether the rows it was learned from are noisy."""
+        return self.noise > _NOISY
+
+
+def _features(degree: int, decay: str, *, parity: bool = True) -> Array:
+    """Return the functions of k = 1..degree whose combination is ln w_i(k): three, or two without parity."""
     k = np.arange(1.0, degree + 1.0)
     odd = k % 2.0
-    return np.stack([odd, 1.0 - odd, -(k - 1.0) if decay == "exponential" else -np.log(k)])
+    fall = -(k - 1.0) if decay == "exponential" else -np.log(k)
+    return np.stack([odd, 1.0 - odd, fall] if parity else [np.ones(degree), fall])
 
 
 def _inverse(K: Array) -> tuple[Array, float] | None:
@@ -56,8 +80,8 @@ def _inverse(K: Array) -> tuple[Array, float] | None:
     return lower + np.tril(lower, -1).T, half
 
 
-def learn_prior(psi: Array, y: Array, degrees: Ints, decay: str, spread: Array | None = None) -> tuple[Array, float]:
-    """Return the weights w_i(k) (dimension, degree) and the noise nu relative to the kernel's mean diagonal.
+def learn_priors(psi: Array, y: Array, degrees: Ints, decay: str, spread: Array | None = None) -> list[Prior]:
+    """Return the prior that the rows make most likely; several for noisy rows.
 
     psi: (dimension, degree + 1, n) one-variable polynomials at the samples, y: (n,), degrees: highest degree allowed
     in each variable, spread: (n,) noise variance of each row relative to their mean.
@@ -71,17 +95,16 @@ def learn_prior(psi: Array, y: Array, degrees: Ints, decay: str, spread: Array |
         psi, y, spread = psi[:, :, rows], y[rows], spread[rows]
     dimension, degree, n = psi.shape[0], psi.shape[1] - 1, y.size
     V = np.ascontiguousarray(psi[:, 1:].transpose(0, 2, 1))
-    features = _features(degree, decay)
     allowed = np.arange(1, degree + 1) <= degrees[:, None]
     y = (y - y.mean()) / y.std()
 
-    def weights(theta: Array) -> tuple[Array, Array]:
-        shape = theta[:-1].reshape(dimension, 3).copy()
-        shape[:, 2] = np.exp(shape[:, 2])
-        return np.where(allowed, np.exp(shape @ features), 0.0), shape[:, 2]
+    def weights(theta: Array, features: Array) -> tuple[Array, Array]:
+        shape = theta[:-1].reshape(dimension, -1).copy()
+        shape[:, -1] = np.exp(shape[:, -1])
+        return np.where(allowed, np.exp(shape @ features), 0.0), shape[:, -1]
 
-    def negative_likelihood(theta: Array) -> tuple[float, Array]:
-        w, rate = weights(theta)
+    def negative_likelihood(theta: Array, features: Array) -> tuple[float, Array]:
+        w, rate = weights(theta, features)
         factors = np.matmul(V * w[:, None, :], V.transpose(0, 2, 1))
         factors += 1.0
         K = np.prod(factors, axis=0)
@@ -99,31 +122,36 @@ def learn_prior(psi: Array, y: Array, degrees: Ints, decay: str, spread: Array |
         trace = float(np.diag(M) @ spread)
         sensitivity = M * K
         sensitivity.flat[:: n + 1] += trace * np.exp(theta[-1]) / n * diagonal
-        slope = np.empty((dimension, 3))
+        slope = np.empty((dimension, len(features)))
         for i in range(dimension):
             by_weight = np.einsum("np,np->p", V[i], (sensitivity / factors[i]) @ V[i]) * w[i]
             slope[i] = features @ by_weight
-        slope[:, 2] *= rate
+        slope[:, -1] *= rate
         return 0.5 * n * np.log(variance) + half_determinant, np.append(slope.ravel(), nu * trace)
 
-    start = np.append(np.tile([-3.0, -3.0, 0.0], dimension), np.log(1e-6))
-    bounds = [(-20.0, 2.0), (-20.0, 2.0), (-3.0, 2.5)] * dimension
-    # First with little noise: else the search may settle where everything is noise.
-    for noise in ((np.log(1e-6), np.log(1e-6)), (np.log(_NUGGET), -1.0)):
+    def likeliest(features: Array, start: Array, noise: tuple[float, float], iterations: int) -> tuple[Array, float]:
+        bounds = ([(-20.0, 2.0)] * (len(features) - 1) + [(-3.0, 2.5)]) * dimension
         found = minimize(
-            negative_likelihood, start, jac=True, method="L-BFGS-B", bounds=[*bounds, noise],
-            options={"maxiter": _ITERATIONS // 2},
+            negative_likelihood, start, (features,), jac=True, method="L-BFGS-B", bounds=[*bounds, noise],
+            options={"maxiter": iterations},
         )  # fmt: skip
-        start = found.x
-    best = found
-    if start[-1] > np.log(_NOISY):  # noisy rows: the search above may have bent the prior to follow the noise
-        for level in (0.3, 0.03):
-            again = minimize(
-                negative_likelihood, np.append(np.tile([-3.0, -3.0, 0.0], dimension), np.log(level)), jac=True,
-                method="L-BFGS-B", bounds=[*bounds, (np.log(_NUGGET), 2.0)], options={"maxiter": _ITERATIONS},
-            )  # fmt: skip
-            best = again if again.fun < best.fun else best
-    return weights(best.x)[0], float(np.exp(best.x[-1]))
+        return found.x, float(found.fun)
+
+    def beginning(features: Array, noise: float) -> Array:
+        return np.append(np.tile([*[-3.0] * (len(features) - 1), 0.0], dimension), np.log(noise))
+
+    def prior(features: Array, theta: Array, least: float) -> Prior:
+        return Prior(weights(theta, features)[0], float(np.exp(theta[-1])), least + theta.size)
+
+    apart, alike = _features(degree, decay), _features(degree, decay, parity=False)
+    # First with little noise: else the search may settle where everything is noise.
+    theta, _ = likeliest(apart, beginning(apart, 1e-6), (np.log(1e-6), np.log(1e-6)), _ITERATIONS // 2)
+    found = [prior(apart, *likeliest(apart, theta, (np.log(_NUGGET), -1.0), _ITERATIONS // 2))]
+    if found[0].noisy:  # the search may have bent the prior to follow the noise
+        for features in (apart, alike):
+            start = beginning(features, _MUCH)
+            found.append(prior(features, *likeliest(features, start, (np.log(_NUGGET), 2.0), _ITERATIONS)))
+    return found
 
 
 def heaviest(weights: Array, count: int) -> tuple[Ints, Array]:
@@ -148,8 +176,8 @@ def heaviest(weights: Array, count: int) -> tuple[Ints, Array]:
 
 def _posterior(
     A: Array, prior: Array, noise: float, y: Array, spread: Array | None = None
-) -> tuple[Array, float] | None:
-    """Return coefficients and relative leave-one-out error for centred y; rows count by their precision 1 / spread."""
+) -> tuple[Array, Array] | None:
+    """Return coefficients and leave-one-out residuals for centred y, those scaled by the precision 1 / spread."""
     n = y.size
     spread = np.ones(n) if spread is None else spread
     scaled = A * prior
@@ -162,8 +190,7 @@ def _posterior(
             return None
         inverse = solved[0]
         dual = inverse @ y
-        left_out = dual / np.diag(inverse)
-        return scaled.T @ dual, float(np.average(left_out**2, weights=1.0 / spread) / np.var(y))
+        return scaled.T @ dual, dual / np.diag(inverse) / np.sqrt(spread * np.mean(1.0 / spread))
     root = np.sqrt(prior)
     precision = 1.0 / np.sqrt(spread)
     stacked = np.vstack([A * root * precision[:, None], np.sqrt(nu) * np.eye(prior.size)])
@@ -175,27 +202,41 @@ def _posterior(
     projected = top.T @ y
     leverage = np.minimum(np.einsum("ij,ij->i", top, top), 1.0 - 1e-12)
     left_out = (y - top @ projected) / (1.0 - leverage)
-    return root * solve_triangular(R, projected), float(np.mean(left_out**2) / np.var(y))
+    return root * solve_triangular(R, projected), left_out
 
 
-def smooth(psi: Array, y: Array, degrees: Ints, decay: str, spread: Array | None = None) -> tuple[Ints, Fit] | None:
+def smooth(psi: Array, y: Array, priors: Sequence[Prior], spread: Array | None = None) -> tuple[Ints, Fit] | None:
     """Fit y (n,) by the posterior mean; return the index set it is about and the fit, None when it breaks down.
 
-    psi: (dimension, degree + 1, n) one-variable polynomials at the samples; degrees: highest in each variable; spread:
-    (n,) noise variance of each row relative to their mean, the same for all when left out.
+    psi: (dimension, degree + 1, n) one-variable polynomials at the samples; priors: one, or several to average over;
+    spread: (n,) noise variance of each row relative to their mean, the same for all when left out.
     """
     spread = np.ones(y.size) if spread is None else spread
-    weights, noise = learn_prior(psi, y, degrees, decay, spread)
-    indices, prior = heaviest(weights, int(np.clip(5 * y.size, 500, 2500)) if y.size <= _DUAL else 1000)
     mean = float(np.average(y, weights=1.0 / spread))
-    solved = _posterior(matrix(psi, indices), prior, noise, y - mean, spread)
-    if solved is None:
-        return None
-    coefficients, loo = solved[0], max(solved[1], _NUGGET)  # below, the solve itself is not accurate enough to tell
+    least = min(prior.criterion for prior in priors)
+    # Many rows tell which prior it is, and each of them takes long.
+    kept = [p for p in priors if np.exp(least - p.criterion) > (_LIGHT if y.size <= _DUAL else 1.0 - 1e-9)]
+    shares = np.exp(least - np.array([prior.criterion for prior in kept]))
+    terms, parts, left_out = [], [], np.zeros(y.size)
+    for prior, share in zip(kept, shares / shares.sum(), strict=True):
+        indices, variances = heaviest(prior.weights, int(np.clip(5 * y.size, 500, 2500)) if y.size <= _DUAL else 1000)
+        solved = _posterior(matrix(psi, indices), variances, prior.noise, y - mean, spread)
+        if solved is None:
+            return None
+        terms.append(indices)
+        parts.append(share * solved[0])
+        left_out += share * solved[1]
+    indices, coefficients = terms[0], parts[0]
+    if len(kept) > 1:
+        indices, place = np.unique(np.vstack(terms), axis=0, return_inverse=True)  # the constant comes first
+        coefficients = np.bincount(np.ravel(place), np.concatenate(parts))
+    loo = max(
+        float(np.mean(left_out**2) / np.var(y)), _NUGGET
+    )  # below, the solve itself is not accurate enough to tell
     coefficients[0] += mean
     carried = coefficients**2
     carried[0] = np.inf
     order = np.argsort(carried, kind="stable")
     dropped = np.cumsum(carried[order]) <= _DROPPED * loo * float(np.var(y))
-    kept = np.sort(order[~dropped])
-    return indices, Fit(kept, coefficients[kept], loo)
+    columns = np.sort(order[~dropped])
+    return indices, Fit(columns, coefficients[columns], loo)
