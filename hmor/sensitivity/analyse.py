@@ -51,7 +51,7 @@ def analyse(data: Dataset, space: ParameterSpace, section: SensitivitySection, t
     truth : model, optional
         A model without noise, for indices found directly.
     """
-    data = _complete(data)
+    constant, data = _complete(data)
     inputs, outputs = list(space.names), [p.name for p in data.outputs]
     _check_published(section.published, inputs, outputs)
     sizes = _sizes(section.sizes, space.dimension, len(data))
@@ -73,7 +73,8 @@ def analyse(data: Dataset, space: ParameterSpace, section: SensitivitySection, t
         found["pce"] = sobol_from_data(data, space).plain() | {"second": found["pce"]["second"]}
     direct = None if truth is None else _direct(truth, space, section.base, tuple(outputs))
     return {
-        "rows": len(data), "inputs": inputs, "outputs": outputs,
+        "rows": len(data), "inputs": inputs, "outputs": outputs, "constant": constant,
+        "dependent": space.copula is not None,
         "units": {p.name: p.unit for p in (*data.inputs, *data.outputs)}, "sizes": sizes, "curves": curves,
         "fit_seconds": seconds, "indices": found, "truth": None if direct is None else direct.plain(),
         "noise": {o: {kind: _noise(models[kind], k) for kind in kinds} for k, o in enumerate(outputs)},
@@ -97,14 +98,16 @@ def _expansion(model: ReducedModel, space: ParameterSpace) -> Pce:
     return project(model, space)
 
 
-def _complete(data: Dataset) -> Dataset:
+def _complete(data: Dataset) -> tuple[list[str], Dataset]:
+    """Return the names of the outputs that do not vary, and the data without them."""
     if not data.outputs:
         raise ConfigError("Samples of a sensitivity analysis must be numbers, got none; give the part quantities.")
     varying = np.flatnonzero(np.ptp(data.Y, axis=0) > 0.0)
     if varying.size == 0:
         names = ", ".join(p.name for p in data.outputs)
         raise ConfigError(f"Outputs of a sensitivity analysis must vary, got constant ones ({names}).")
-    return Dataset(data.X, data.Y[:, varying], data.inputs, [data.outputs[i] for i in varying])
+    constant = [p.name for i, p in enumerate(data.outputs) if i not in varying]
+    return constant, Dataset(data.X, data.Y[:, varying], data.inputs, [data.outputs[i] for i in varying])
 
 
 def _sizes(wanted: tuple[int, ...], dimension: int, rows: int) -> list[int]:

@@ -21,7 +21,7 @@ _SHOWN = 6  # inputs that get a curve of their own, the most influential ones
 def text(name: str, result: Result, labels: Labels) -> str:
     """Return the analysis of a part as text: errors and indices of each output, published rankings beside."""
     kinds = list(result["curves"][result["outputs"][0]])
-    lines = [f"{name}: {result['rows']} samples"]
+    lines = [f"{name}: {result['rows']} samples", *_asides(result, labels)]
     for o, output in enumerate(result["outputs"]):
         rows = [(label(k, labels), *(f"{v:.3g}" for v in _last(result, output, k))) for k in kinds]
         title = titled(output, result["units"][output], labels)
@@ -32,6 +32,7 @@ def text(name: str, result: Result, labels: Labels) -> str:
         body = [(label(result["inputs"][i], labels), *(f"{v[i]:.3f}" for pair in columns.values() for v in pair))
                 for i in ranked]  # fmt: skip
         lines.append(text_table(head, body))
+        lines += _interactions(result, o, labels)
         if output in result["published"]:
             lines.append(ranking_words(result["published"][output], labels))
     if result["comparison"]:
@@ -47,6 +48,31 @@ def ranking_words(row: Mapping[str, Any], labels: Labels) -> str:
     if row["agrees"]:
         return f"The order is the published one: {' > '.join(ours)}."
     return f"The order differs from the published one: ours {' > '.join(ours)}, published {' > '.join(published)}."
+
+
+def _asides(result: Result, labels: Labels) -> list[str]:
+    """Say what is not shown, and what the indices of dependent inputs are."""
+    said = []
+    if result.get("constant"):
+        said.append(f"Left out, because it does not vary: {', '.join(label(o, labels) for o in result['constant'])}.")
+    if result.get("dependent"):
+        said.append(
+            "The inputs depend on each other: indices are Kucherenko's, of Kriging. First: what knowing the input "
+            "would explain, with what it tells of the others; total: what is left when all others are known."
+        )
+    return said
+
+
+def _interactions(result: Result, o: int, labels: Labels) -> list[str]:
+    """Name the pairs of inputs with the largest second-order indices of output o, by the first surrogate."""
+    second = next(iter(result["indices"].values())).get("second")
+    if second is None or len(result["inputs"]) < 2:
+        return []
+    share = np.array(second["value"][o])
+    pairs = sorted(((share[i, j], i, j) for i in range(len(share)) for j in range(i)), reverse=True)[:3]
+    names = [label(name, labels) for name in result["inputs"]]
+    words = [f"{names[j]} with {names[i]} {value:.3f}" for value, i, j in pairs if value >= 0.005]
+    return [f"Largest interactions of two: {', '.join(words)}." if words else "No two inputs interact (below 0.005)."]
 
 
 def _last(result: Result, output: str, kind: str) -> list[float]:
@@ -69,30 +95,62 @@ def sensitivity(page: Page, labels: Labels, name: str, result: Result) -> None:
     page.text(
         f"Surrogates of the first n of {result['rows']} samples: {words}. LOO is the leave-one-out error relative to "
         "the variance, often too small with few samples: believe it where it has settled. Noise is the standard "
-        "deviation that a surrogate found in the samples. Indices of an expansion from its coefficients, with "
-        "intervals by bootstrap; of Kriging by projection on polynomials."
+        "deviation that a surrogate found in the samples."
+        + (
+            ""
+            if result.get("dependent")
+            else " Indices of an expansion from its coefficients, with intervals by bootstrap; of Kriging by "
+            "projection on polynomials."
+        )
         + (" Direct: the model without noise, by scrambled Sobol' points." if result["truth"] else "")
     )
+    for sentence in _asides(result, labels):
+        page.text(sentence)
     rows: list[list[Cell]] = [
-        [f"{label(output, labels)}, {label(kind, labels)}", *(f"{v:.3g}" for v in _last(result, output, kind))]
+        [
+            f"{titled(output, result['units'][output], labels)}, {label(kind, labels)}",
+            *(f"{v:.3g}" for v in _last(result, output, kind)),
+        ]
         for output in result["outputs"]
         for kind in kinds
     ]
     page.table(["output and surrogate", "LOO", "mean", "std", "noise", "fit [s]"], rows)
     for o, output in enumerate(result["outputs"]):
         page.figure(bars(result, o, labels), f"{label(output, labels)}: first-order (full) and total (pale) indices.")
+        page.table(*_index_table(result, o, labels))
+        for sentence in _interactions(result, o, labels):
+            page.text(sentence)
         if output in result["published"]:
             page.text(ranking_words(result["published"][output], labels), note=True)
     page.figure(convergence(result, labels), "Leave-one-out error, mean and standard deviation over the samples.")
     page.figure(settling(result, labels), f"Total indices over the samples, {words}.")
     page.figure(densities(result, labels), "Densities: the samples, and new points predicted by the surrogates.")
     if result["effects"]:
-        page.figure(effects(result, labels), "Effects E[y | x] - E[y] over the quantiles of each input.")
+        page.figure(
+            effects(result, labels),
+            "Effects E[y | x] - E[y] over the range of each input, from its 0.5 to its 99.5 % quantile.",
+        )
     if result["comparison"]:
         errors = result["comparison"]["errors"]
         page.text(f"Cross-validation: {label(result['comparison']['best'], labels)} predicts rows left out best.")
         head = ["surrogate", *(label(key, labels) for key in next(iter(errors.values())))]
         page.table(head, [[label(kind, labels), *(f"{v:.2e}" for v in row.values())] for kind, row in errors.items()])
+
+
+def _index_table(result: Result, o: int, labels: Labels) -> tuple[list[str], list[list[Cell]]]:
+    """Return head and rows of the indices of output o, first / total of each surrogate, half their intervals behind."""
+    found = result["indices"] | ({"direct": result["truth"]} if result["truth"] else {})
+
+    def cell(one: Mapping[str, Any], i: int) -> str:
+        value = one["value"][o][i]
+        return f"{value:.3f}" + (f" ± {0.5 * (one['upper'][o][i] - one['lower'][o][i]):.3f}" if "lower" in one else "")
+
+    head = ["input", *(f"{which}, {label(kind, labels)}" for kind in found for which in ("first", "total"))]
+    rows: list[list[Cell]] = [
+        [label(name, labels), *(cell(one[which], i) for one in found.values() for which in ("first", "total"))]
+        for i, name in enumerate(result["inputs"])
+    ]
+    return head, rows
 
 
 def bars(result: Result, o: int, labels: Labels) -> Figure:

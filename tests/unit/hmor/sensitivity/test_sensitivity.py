@@ -11,6 +11,7 @@ import pytest
 
 from hmor.cli import main
 from hmor.sensitivity.analyse import analyse
+from hmor.sensitivity.page import text
 from hmor.sensitivity.section import SensitivitySection
 from hmor.study.file import load_study
 from mor import Dataset, ParameterSpace, Uniform, lhs, sobol
@@ -81,6 +82,8 @@ def test_with_its_section_and_a_report(place: Path, capfd: pytest.CaptureFixture
     assert hmor("sensitivity", study) == 0
     out = capfd.readouterr().out
     assert "beam: 32 samples" in out and "sag [mm]" in out
+    assert "Left out, because it does not vary: count." in out
+    assert "Largest interactions of two: force with length" in out
     assert "The order is the published one: length > force > width." in out
     assert "differs from the published one: ours length > force, published force > length." in out
     assert hmor("sensitivity", study, "--json") == 0
@@ -96,6 +99,7 @@ def test_with_its_section_and_a_report(place: Path, capfd: pytest.CaptureFixture
     assert hmor("report", study, "--json") == 0
     page = (place / "runs" / "beam" / "report" / "report.html").read_text()
     assert "Total indices over the samples" in page and "differs from the published one" in page
+    assert "Left out, because it does not vary: count." in page and "first, PCE" in page and "sag [mm], PCE" in page
 
 
 def test_any_study_without_the_section(place: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -130,6 +134,7 @@ def test_dependent_inputs_and_the_comparison() -> None:
     first, total = (np.array(found["indices"]["kriging"][key]["value"][0]) for key in ("first", "total"))
     assert list(found["indices"]) == ["kriging"] and found["effects"] == {}
     assert first[0] > 0.7 and total[0] < 0.3  # each of two dependent inputs tells of the other
+    assert "The inputs depend on each other: indices are Kucherenko's" in text("part", found, {})
 
 
 @pytest.mark.parametrize(
