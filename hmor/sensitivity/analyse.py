@@ -13,7 +13,7 @@ import numpy as np
 from hmor.sensitivity.section import SensitivitySection
 from hmor.study.file import Study
 from hmor.study.loading import import_object
-from hmor.study.stages.fit import known_data, part_rows
+from hmor.study.stages.fit import finished_store, known_data, part_rows
 from mor import Dataset, Kriging, ParameterSpace, Pce, ReducedModel, fit_kriging, fit_pce, fit_pck, project
 from mor.uncertainty import Indices, fit_best, kucherenko, propagate, sobol, sobol_from_data, sobol_of_pce
 from mor.uncertainty.evaluation import as_rows
@@ -34,7 +34,10 @@ def analyse_part(study: Study, section: SensitivitySection, name: str) -> Result
     """Return the sensitivity analysis of one part of a study, from its finished samples."""
     space = study.need(f"parts.{name}.parameters", study.parts[name].parameters)
     truth = None if section.truth is None else import_object(section.truth, study.place)
-    return analyse(known_data(study, name, part_rows(study, name)), space, section, truth)
+    rows = part_rows(study, name)
+    part = study.parts[name]
+    missing = 0 if part.table or part.data else len(finished_store(study, name).design) - len(rows)
+    return analyse(known_data(study, name, rows), space, section, truth) | {"failed": missing}
 
 
 def analyse(data: Dataset, space: ParameterSpace, section: SensitivitySection, truth: object | None = None) -> Result:

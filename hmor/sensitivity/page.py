@@ -53,6 +53,11 @@ def ranking_words(row: Mapping[str, Any], labels: Labels) -> str:
 def _asides(result: Result, labels: Labels) -> list[str]:
     """Say what is not shown, and what the indices of dependent inputs are."""
     said = []
+    if result.get("failed"):
+        said.append(
+            f"{result['failed']} of {result['failed'] + result['rows']} samples failed and are left out: where they "
+            "lie the surrogates know nothing, and moments and indices are guesses there."
+        )
     if result.get("constant"):
         said.append(f"Left out, because it does not vary: {', '.join(label(o, labels) for o in result['constant'])}.")
     if result.get("dependent"):

@@ -23,7 +23,7 @@ class SensitivitySection(Section):
     """
 
     parts: tuple[str, ...] = ()
-    surrogates: tuple[Literal["pce", "kriging", "pck"], ...] = Field(default=("pce", "kriging", "pck"), min_length=1)
+    surrogates: tuple[Literal["pce", "kriging", "pck"], ...] = ("pce", "kriging", "pck")
     sizes: tuple[int, ...] = ()
     truth: ObjectPath | None = None
     base: int = Field(default=2048, ge=16)
@@ -31,7 +31,9 @@ class SensitivitySection(Section):
     published: dict[str, tuple[str, ...]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _sizes_grow(self) -> SensitivitySection:
+    def _checked(self) -> SensitivitySection:
+        if not self.surrogates:
+            raise ConfigError("surrogates must name at least one of pce, kriging, pck, got none")
         if list(self.sizes) != sorted(set(self.sizes)) or any(n < 4 for n in self.sizes):
             raise ConfigError(f"sizes must be growing numbers of samples, at least 4, got {list(self.sizes)}")
         return self

@@ -140,6 +140,7 @@ def test_dependent_inputs_and_the_comparison() -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
+        ({"surrogates": ()}, "surrogates must name at least one of pce, kriging, pck, got none"),
         ({"sizes": (20, 10)}, "sizes must be growing numbers of samples"),
         ({"published": {"z": ("a",)}}, r"must be rankings of a, b, c by output \(y\), got z"),
     ],
@@ -177,3 +178,16 @@ def test_built_in_studies_and_the_noise_of_the_rig() -> None:
     assert 0.0 < abs(once["rotation_peak"] - exact["rotation_peak"]) < 1.5e-3  # type: ignore[index, operator]
     assert plate_on_rig(3e-4, 0.07, 1).evaluate(point) != once
     assert plate_on_rig(3e-4, 0.07, 1).identity() != rig.identity()
+
+
+def test_failed_samples_are_counted(place: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Half of the space gives NaN: numbers over all of it are guesses, and that is said."""
+    (place / "beams.py").write_text(
+        MODEL.replace("force * length**3", "(force if force < 1.5 else float('nan')) * length**3")
+    )
+    study = place / "beam.toml"
+    study.write_text(STUDY + SECTION.split("truth")[0])
+    hmor("sample", study, "--json")
+    capfd.readouterr()
+    assert hmor("sensitivity", study) == 0
+    assert "16 of 32 samples failed and are left out: where they lie" in capfd.readouterr().out
