@@ -188,7 +188,7 @@ class _Search:
             for decay, highest in zip(DECAYS, self._smooth_degrees(), strict=True):
                 degrees = np.where(self.bounded, highest, 8)
                 learned[decay] = learn_priors(self.psi[:, : highest + 1], y, degrees, decay, self.spread)
-            if all(priors[0].noisy for priors in learned.values()):
+            if all(len(priors) > 1 for priors in learned.values()):
                 learned = {"average": [prior for priors in learned.values() for prior in priors]}
             for decay, priors in learned.items():
                 solved = smooth(self.psi, y, priors, self.spread)

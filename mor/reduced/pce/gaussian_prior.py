@@ -37,24 +37,24 @@ _ROWS = 200  # rows that the prior is learned from
 _DUAL = 1500  # more rows than this are solved for the coefficients, fewer for the rows
 _ITERATIONS = 40
 _NUGGET = 1e-10  # smallest noise variance relative to the mean of the kernel's diagonal: keeps the solve accurate
-_NOISY = 1e-7  # learned noise above this is looked at again from a start with much noise ...
-_MUCH = 0.03  # ... which is this
+_NOISY = 1e-7  # learned noise above this is looked at again from starts with much noise
+_SHARE = 2e-3  # of the variance: with more noise than that, the prior is averaged over
 _LIGHT = 1e-3  # share of an average below which a prior is left out
 _DROPPED = 0.02  # variance of all dropped terms relative to the leave-one-out error
 
 
 @dataclass(frozen=True)
 class Prior:
-    """Weights w_i(k) (dimension, degree), noise nu relative to the kernel's mean diagonal, and half the AIC."""
+    """A learned prior.
+
+    weights: w_i(k) (dimension, degree). noise: nu relative to the kernel's mean diagonal; share: of the variance of y.
+    criterion: half the AIC.
+    """
 
     weights: Array
     noise: float
+    share: float
     criterion: float
-
-    @property
-    def noisy(self) -> bool:
-        """Whether the rows it was learned from are noisy."""
-        return self.noise > _NOISY
 
 
 def _features(degree: int, decay: str, *, parity: bool = True) -> Array:
@@ -81,7 +81,7 @@ def _inverse(K: Array) -> tuple[Array, float] | None:
 
 
 def learn_priors(psi: Array, y: Array, degrees: Ints, decay: str, spread: Array | None = None) -> list[Prior]:
-    """Return the prior that the rows make most likely; several for noisy rows.
+    """Return the prior that the rows make most likely, or several if they are noisy.
 
     psi: (dimension, degree + 1, n) one-variable polynomials at the samples, y: (n,), degrees: highest degree allowed
     in each variable, spread: (n,) noise variance of each row relative to their mean.
@@ -103,7 +103,8 @@ def learn_priors(psi: Array, y: Array, degrees: Ints, decay: str, spread: Array 
         shape[:, -1] = np.exp(shape[:, -1])
         return np.where(allowed, np.exp(shape @ features), 0.0), shape[:, -1]
 
-    def negative_likelihood(theta: Array, features: Array) -> tuple[float, Array]:
+    def negative_likelihood(theta: Array, features: Array) -> tuple[float, Array, float]:
+        """Return it with its slope and the share of the noise in the variance of y."""
         w, rate = weights(theta, features)
         factors = np.matmul(V * w[:, None, :], V.transpose(0, 2, 1))
         factors += 1.0
@@ -114,7 +115,7 @@ def learn_priors(psi: Array, y: Array, degrees: Ints, decay: str, spread: Array 
         noisy.flat[:: n + 1] += nu * spread
         solved = _inverse(noisy)
         if solved is None:
-            return 1e10, np.zeros_like(theta)
+            return 1e10, np.zeros_like(theta), 0.0
         inverse, half_determinant = solved
         dual = inverse @ y
         variance = float(y @ dual) / n
@@ -127,31 +128,37 @@ def learn_priors(psi: Array, y: Array, degrees: Ints, decay: str, spread: Array 
             by_weight = np.einsum("np,np->p", V[i], (sensitivity / factors[i]) @ V[i]) * w[i]
             slope[i] = features @ by_weight
         slope[:, -1] *= rate
-        return 0.5 * n * np.log(variance) + half_determinant, np.append(slope.ravel(), nu * trace)
+        return 0.5 * n * np.log(variance) + half_determinant, np.append(slope.ravel(), nu * trace), nu * variance
 
-    def likeliest(features: Array, start: Array, noise: tuple[float, float], iterations: int) -> tuple[Array, float]:
+    def likeliest(features: Array, start: Array, noise: tuple[float, float], iterations: int) -> Array:
         bounds = ([(-20.0, 2.0)] * (len(features) - 1) + [(-3.0, 2.5)]) * dimension
         found = minimize(
-            negative_likelihood, start, (features,), jac=True, method="L-BFGS-B", bounds=[*bounds, noise],
-            options={"maxiter": iterations},
+            lambda theta: negative_likelihood(theta, features)[:2], start, jac=True, method="L-BFGS-B",
+            bounds=[*bounds, noise], options={"maxiter": iterations},
         )  # fmt: skip
-        return found.x, float(found.fun)
+        return np.asarray(found.x, dtype=np.float64)
 
     def beginning(features: Array, noise: float) -> Array:
         return np.append(np.tile([*[-3.0] * (len(features) - 1), 0.0], dimension), np.log(noise))
 
-    def prior(features: Array, theta: Array, least: float) -> Prior:
-        return Prior(weights(theta, features)[0], float(np.exp(theta[-1])), least + theta.size)
+    def prior(features: Array, theta: Array) -> Prior:
+        value, _, share = negative_likelihood(theta, features)
+        return Prior(weights(theta, features)[0], float(np.exp(theta[-1])), float(share), float(value) + theta.size)
+
+    def with_noise(features: Array, noise: float) -> Prior:
+        """Return the prior found from a start with much noise."""
+        return prior(features, likeliest(features, beginning(features, noise), (np.log(_NUGGET), 2.0), _ITERATIONS))
 
     apart, alike = _features(degree, decay), _features(degree, decay, parity=False)
     # First with little noise: else the search may settle where everything is noise.
-    theta, _ = likeliest(apart, beginning(apart, 1e-6), (np.log(1e-6), np.log(1e-6)), _ITERATIONS // 2)
-    found = [prior(apart, *likeliest(apart, theta, (np.log(_NUGGET), -1.0), _ITERATIONS // 2))]
-    if found[0].noisy:  # the search may have bent the prior to follow the noise
-        for features in (apart, alike):
-            start = beginning(features, _MUCH)
-            found.append(prior(features, *likeliest(features, start, (np.log(_NUGGET), 2.0), _ITERATIONS)))
-    return found
+    theta = likeliest(apart, beginning(apart, 1e-6), (np.log(1e-6), np.log(1e-6)), _ITERATIONS // 2)
+    first = prior(apart, likeliest(apart, theta, (np.log(_NUGGET), -1.0), _ITERATIONS // 2))
+    if first.noise < _NOISY:
+        return [first]
+    again = with_noise(apart, 0.03)  # the search above may have bent the prior to follow the noise
+    if again.share < _SHARE:
+        return [min(first, again, with_noise(apart, 0.3), key=lambda one: one.criterion)]
+    return [first, again, with_noise(alike, 0.03)]
 
 
 def heaviest(weights: Array, count: int) -> tuple[Ints, Array]:
