@@ -4,9 +4,10 @@ Relative error (mean square over variance) on 100 000 points never seen, median 
 core. Ten public functions; the settings of `fit_pce` were chosen on Ishigami, borehole, the G function and the brake
 map, the other six (OTL circuit, wing weight, piston, robot arm, Friedman, flood) were not looked at, but for what it
 does under noise: that was chosen on noisy rows of most of them, seeds 910 to 933, none of which is used here.
-openturns comes with the extra `bench`; UQpy wants numpy 1 and is used where it can be imported. Each peer tries up to 36 degrees
-and truncations on the first design, the best three go on to all designs, and the one with the smallest error on the
-points never seen counts; `fit_pce` is told nothing. A peer's setting that ends with an exception is left out, and said.
+openturns comes with the extra `bench`; UQpy wants numpy 1 and is used where it can be imported. Each peer tries up to
+36 degrees and truncations on the first design, the best three go on to all designs, and the one with the smallest error
+on the points never seen counts; `fit_pce` is told nothing. A peer's setting that ends with an exception is left out,
+and said.
 `places` says in how many of the functions the median error of `fit_pce` is the smallest.
 
 The peers take long: HMOR_BENCH_FOLDER and HMOR_BENCH_SECONDS (benchmarks/parts.py) let a run go on.
