@@ -143,19 +143,13 @@ def sensitivity(page: Page, labels: Labels, name: str, result: Result) -> None:
 
 
 def _index_table(result: Result, o: int, labels: Labels) -> tuple[list[str], list[list[Cell]]]:
-    """Return head and rows of the indices of output o, first / total of each surrogate, half their intervals behind."""
-    found = result["indices"] | ({"direct": result["truth"]} if result["truth"] else {})
-
-    def cell(one: Mapping[str, Any], i: int) -> str:
-        value = one["value"][o][i]
-        return f"{value:.3f}" + (f" ± {0.5 * (one['upper'][o][i] - one['lower'][o][i]):.3f}" if "lower" in one else "")
-
-    head = ["input", *(f"{which}, {label(kind, labels)}" for kind in found for which in ("first", "total"))]
+    """Return head and rows of the indices of output o: "first / total" of each surrogate."""
+    columns = _columns(result, o)
     rows: list[list[Cell]] = [
-        [label(name, labels), *(cell(one[which], i) for one in found.values() for which in ("first", "total"))]
+        [label(name, labels), *(f"{first[i]:.3f} / {total[i]:.3f}" for first, total in columns.values())]
         for i, name in enumerate(result["inputs"])
     ]
-    return head, rows
+    return ["first / total", *(label(kind, labels) for kind in columns)], rows
 
 
 def bars(result: Result, o: int, labels: Labels) -> Figure:

@@ -99,7 +99,7 @@ def test_with_its_section_and_a_report(place: Path, capfd: pytest.CaptureFixture
     assert hmor("report", study, "--json") == 0
     page = (place / "runs" / "beam" / "report" / "report.html").read_text()
     assert "Total indices over the samples" in page and "differs from the published one" in page
-    assert "Left out, because it does not vary: count." in page and "first, PCE" in page and "sag [mm], PCE" in page
+    assert "Left out, because it does not vary: count." in page and "first / total" in page and "sag [mm], PCE" in page
 
 
 def test_any_study_without_the_section(place: Path, capfd: pytest.CaptureFixture[str]) -> None:
