@@ -15,8 +15,11 @@ alignas alignof bool constexpr false nullptr static_assert thread_local true typ
 and asm catch class delete explicit export friend mutable namespace new not operator or private protected public
 template this throw try typename using virtual xor con prn aux nul
 fmi2 fmi2_types fmi3 fmi3_types fmi3_rest model_config model_instance
+assert complex ctype errno fenv inttypes iso646 limits locale math setjmp signal stdarg stdbool stddef stdint stdio
+stdlib string tgmath time wchar wctype mex matrix
+com1 com2 com3 com4 com5 com6 com7 com8 com9 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9
 """
-_TAKEN = frozenset(_WORDS.split())  # by C or C++, by a file system, or by the files of an FMU
+_TAKEN = frozenset(_WORDS.split())  # by C or C++ and their headers, by a file system, or by the files of an FMU
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}\Z")
 
 

@@ -8,14 +8,18 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from rt_runtime.errors import ConfigError
 
+T = TypeVar("T")
 
-def place(files: Mapping[str, bytes], target: Path, check: Callable[[], None]) -> None:
+
+def place(files: Mapping[str, bytes], target: Path, check: Callable[[], None], read: Callable[[Path], T]) -> T:
     """Write all files into a new folder beside `target`, then swap it in by renaming.
 
-    `check` refuses a target that must not be replaced; it is asked again just before the swap.
+    `check` refuses a target that must not be replaced; it is asked again just before the swap. `read` reads the new
+    folder back, and what it refuses is not swapped in; what it returns is returned.
     """
     check()
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -29,10 +33,12 @@ def place(files: Mapping[str, bytes], target: Path, check: Callable[[], None]) -
                 handle.write(data)
                 handle.flush()
                 os.fsync(handle.fileno())
+        found = read(new)
         if target.exists():
             check()
             os.rename(target, stage / "old")
         os.rename(new, target)
+        return found
     except BaseException:
         if (stage / "old").exists() and not target.exists():
             os.rename(stage / "old", target)

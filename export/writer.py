@@ -101,8 +101,15 @@ def write(
     }
     description["sha256"] = description_hash(description)
     files[DESCRIPTION] = (json.dumps(description, indent=2, allow_nan=False) + "\n").encode()
-    place(files, target, lambda: _check_folder(target, overwrite))
-    return read_bundle(target)
+    return place(files, target, lambda: _check_folder(target, overwrite), lambda new: _read_back(new, target))
+
+
+def _read_back(new: Path, target: Path) -> Bundle:
+    """Return the bundle that is about to be placed at `target`; one that nobody could read is refused."""
+    try:
+        return replace(read_bundle(new), path=target)
+    except BundleError as error:
+        raise BundleError(str(error).replace(str(new), str(target))) from None
 
 
 def _check_request(models: Mapping[str, ReducedModel], targets: Sequence[str], precision: str) -> None:

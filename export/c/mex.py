@@ -30,12 +30,13 @@ void mexFunction(int n_left, mxArray *left[], int n_right, const mxArray *right[
     double *answers;
     size_t n, k, i;
     if (n_right < 1 || n_right > 2 || n_left > 2 || !mxIsDouble(right[0]) || mxIsComplex(right[0]) ||
-        mxGetN(right[0]) != {n_in})
-        mexErrMsgTxt("{name}_mex: u must be a real matrix with {n_in} columns.");
+        mxIsSparse(right[0]) || mxGetN(right[0]) != {n_in})
+        mexErrMsgTxt("{name}_mex: u must be a real full matrix with {n_in} columns.");
     {name}_reset(state);
     if (n_right == 2) {{
-        if (!mxIsDouble(right[1]) || mxGetNumberOfElements(right[1]) != {n_state})
-            mexErrMsgTxt("{name}_mex: state must be a real vector of {n_state} numbers.");
+        if (!mxIsDouble(right[1]) || mxIsComplex(right[1]) || mxIsSparse(right[1]) ||
+            mxGetNumberOfElements(right[1]) != {n_state})
+            mexErrMsgTxt("{name}_mex: state must be a real full vector of {n_state} numbers.");
         for (i = 0; i < {n_state}; ++i)
             state[i] = ({real})mxGetPr(right[1])[i];
     }}

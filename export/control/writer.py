@@ -112,7 +112,7 @@ def write_controller(
         "files": {key: {"bytes": len(data), "sha256": sha256(data)} for key, data in sorted(content.items())},
     }  # fmt: skip
     content[DESCRIPTION] = (json.dumps(description, indent=2) + "\n").encode()
-    place(content, Path(folder), lambda: check_export(Path(folder), DESCRIPTION, overwrite))
+    place(content, Path(folder), lambda: check_export(Path(folder), DESCRIPTION, overwrite), lambda _: None)
     return WrittenController(Path(folder), description, _differences(model, content, u, y))
 
 

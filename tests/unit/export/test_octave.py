@@ -89,7 +89,7 @@ def test_the_gateway_is_plain_c_for_any_mex_header(tmp_path: Path) -> None:
     (tmp_path / "brake.h").write_text(model.header)
     (tmp_path / "mex.h").write_text(
         "#include <stddef.h>\ntypedef struct mx mxArray;\nenum { mxREAL };\n"
-        "int mxIsDouble(const mxArray *);\nint mxIsComplex(const mxArray *);\nsize_t mxGetN(const mxArray *);\n"
+        "int mxIsDouble(const mxArray *);\nint mxIsComplex(const mxArray *);\nint mxIsSparse(const mxArray *);\nsize_t mxGetN(const mxArray *);\n"
         "size_t mxGetM(const mxArray *);\nsize_t mxGetNumberOfElements(const mxArray *);\n"
         "double *mxGetPr(const mxArray *);\nmxArray *mxCreateDoubleMatrix(size_t, size_t, int);\n"
         "void mexErrMsgTxt(const char *);\n"
@@ -97,3 +97,19 @@ def test_the_gateway_is_plain_c_for_any_mex_header(tmp_path: Path) -> None:
     )
     command = [str(find_compiler()), "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-c", "brake_mex.c"]
     subprocess.run(command, cwd=tmp_path, check=True)
+    (tmp_path / "host.c").write_text(  # a matrix of the right size whose numbers are not all there
+        '#include "mex.h"\n#include <stdlib.h>\nstruct mx { int sparse; };\n'
+        "int mxIsDouble(const mxArray *a) { return a != 0; }\nint mxIsComplex(const mxArray *a) { return a == 0; }\n"
+        "int mxIsSparse(const mxArray *a) { return a->sparse; }\nsize_t mxGetN(const mxArray *a) { return a ? 2 : 0; }\n"
+        "size_t mxGetM(const mxArray *a) { (void)a; exit(1); }\n"
+        "size_t mxGetNumberOfElements(const mxArray *a) { (void)a; exit(2); }\n"
+        "double *mxGetPr(const mxArray *a) { (void)a; exit(3); }\n"
+        "mxArray *mxCreateDoubleMatrix(size_t m, size_t n, int k) { (void)m; (void)n; (void)k; exit(4); }\n"
+        "void mexErrMsgTxt(const char *text) { (void)text; exit(0); }\n"
+        "int main(void) { mxArray u = {1}, *left[2]; const mxArray *right[1] = {&u}; mexFunction(1, left, 1, right);\n"
+        "return 5; }\n"
+    )
+    (tmp_path / "brake.c").write_text(model.source)
+    command = [str(find_compiler()), "-std=c99", "host.c", "brake_mex.c", "brake.c", "-o", "host", "-lm"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    assert subprocess.run(["./host"], cwd=tmp_path).returncode == 0

@@ -16,7 +16,7 @@ from mor.reduced.gate import Gate
 from mor.reduced.pce.model import Pce
 from rt_runtime.bundle.checks import check_description
 from rt_runtime.bundle.read import read_bundle
-from rt_runtime.errors import ConfigError
+from rt_runtime.errors import BundleError, ConfigError
 from tests.reference.exported_models import network, network_with_memory, polynomial
 from tests.reference.linear_model import Linear
 
@@ -151,7 +151,17 @@ def test_a_failure_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.Mon
     assert [p.name for p in tmp_path.iterdir()] == ["b"]
 
 
-@pytest.mark.parametrize("name", ["2fast", "a-b", "", "while", "CLASS", "nul", "fmi2", "a" * 64, "bremse_ü"])
+def test_a_bundle_that_nobody_could_read_replaces_none(tmp_path: Path) -> None:
+    before = write(network(), tmp_path / "b")
+    with pytest.raises(BundleError, match=rf"Bundle '{tmp_path / 'b'}': File 'model.onnx' must have at most 16777216"):
+        write(network(hidden=(1500, 1500)), tmp_path / "b", overwrite=True)
+    assert read_bundle(tmp_path / "b").content == before.content and before.path == tmp_path / "b"
+    assert [p.name for p in tmp_path.iterdir()] == ["b"]
+
+
+@pytest.mark.parametrize(
+    "name", ["2fast", "a-b", "", "while", "CLASS", "nul", "fmi2", "math", "String", "com1", "a" * 64, "bremse_ü"]
+)
 def test_names_of_models_are_c_identifiers(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigError, match="Name of a model must be a C identifier of at most 63 letters"):
         write(network(), tmp_path / "b", name=name)
