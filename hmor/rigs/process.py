@@ -15,15 +15,19 @@ from rt_runtime.errors import ConfigError
 
 
 @contextmanager
-def rig_process(name: str, rate: float, *options: str) -> Iterator[tuple[int, Path]]:
-    """Start `hmor rig NAME` with a new key in another process; give its port and the file of the key; end it after."""
-    with tempfile.TemporaryDirectory() as folder:
-        key = Path(folder) / "rig.key"
+def rig_process(name: str, rate: float, *options: str, folder: Path | None = None) -> Iterator[tuple[int, Path]]:
+    """Start `hmor rig NAME` with a new key in another process; give its port and the file of the key; end it after.
+
+    `folder` is where modules of the study are; by default the current one.
+    """
+    with tempfile.TemporaryDirectory() as place:
+        key = Path(place) / "rig.key"
         new_key(key)
         program = [sys.executable, "-m", "hmor", "rig", name, "--rate", str(rate), "--key-file", str(key)]
         program += ["--seconds", "3600", *options]
-        # in a session of its own: the terminal's Ctrl-C is not for it
-        process = subprocess.Popen(program, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        process = subprocess.Popen(  # in a session of its own: no Ctrl-C ends it
+            program, stderr=subprocess.PIPE, text=True, start_new_session=True, cwd=folder
+        )
         assert process.stderr is not None
         try:
             heard = []

@@ -90,7 +90,19 @@ class VirtualTest:
         """Make the nominal run."""
         options = options or Options()
         self.check(options)
-        return self.run({}, options)
+        return self._run({}, options)
+
+    def _run(self, parameters: Mapping[str, float], options: Options) -> Run:
+        """Make a run; a setting of the wrong kind is the user's mistake, not ours."""
+        try:
+            return self.run(parameters, options)
+        except (TypeError, ValueError) as error:
+            if isinstance(error, ConfigError) or not options.settings:
+                raise
+            given = ", ".join(f"{name}={value!r}" for name, value in options.settings.items())
+            raise ConfigError(
+                f"Settings of virtual test '{self.name}' must be values that it takes, got {given}: {error}."
+            ) from error
 
     def simulate_many(
         self,
@@ -111,7 +123,7 @@ class VirtualTest:
 
         def one(i: int) -> tuple[dict[str, float] | None, Trajectory | None]:
             try:
-                run = self.run(design.parameters(i), replace(options, seed=options.seed + 1 + i))
+                run = self._run(design.parameters(i), replace(options, seed=options.seed + 1 + i))
                 return run.metrics, run.history(options.keep) if options.keep else None
             except Tripped:
                 return None, None

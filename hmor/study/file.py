@@ -273,6 +273,8 @@ def load_study(
     """
     path = BUILT_IN.get(str(study), Path(study))
     if not path.is_file():
+        if path.suffix == ".toml":
+            raise ConfigError(f"Study file {path} does not exist; hmor new NAME writes one, hmor studies lists others.")
         known = ", ".join(BUILT_IN)
         raise ConfigError(f"Study must be one of {known}, or a TOML file, got {str(study)!r}; see hmor studies.")
     try:

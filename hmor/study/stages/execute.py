@@ -44,7 +44,7 @@ def prepare_study(study: Study, stack: ExitStack | None = None) -> PreparedRun:
             options = ["--protocol", str(actuator.protocol)]
             if takes_settings(actuator.rig, study.place):
                 options += [part for k, v in section.settings.items() for part in ("--set", f"{k}={json.dumps(v)}")]
-            port, key = stack.enter_context(rig_process(actuator.rig, section.rate, *options))
+            port, key = stack.enter_context(rig_process(actuator.rig, section.rate, *options, folder=study.place))
             where = {"port": port, "key_file": str(key.resolve())}
         section = section.replaced(name, actuator.model_copy(update=where))
     return prepare(

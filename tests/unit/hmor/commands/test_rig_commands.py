@@ -144,7 +144,10 @@ def test_the_rig_gives_the_signals_back_when_it_ends() -> None:
     assert result.exit_code == 0 and signal.getsignal(signal.SIGTERM) is before
 
 
-def test_ctrl_c_of_a_test_does_not_reach_the_rig_that_it_plays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_played_rig_is_of_the_study_and_does_not_hear_its_ctrl_c(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lab_rig.py").write_text("from hmor.rigs.catalogue import spring\n")  # beside the study file
     started = []
 
     class Popen(subprocess.Popen):  # type: ignore[type-arg]
@@ -153,6 +156,6 @@ def test_ctrl_c_of_a_test_does_not_reach_the_rig_that_it_plays(monkeypatch: pyte
             started.append(self)
 
     monkeypatch.setattr(subprocess, "Popen", Popen)
-    with rig_process("spring", 1000.0):
+    with rig_process("lab_rig:spring", 1000.0, folder=tmp_path):
         assert os.getpgid(started[0].pid) != os.getpgrp()  # the terminal sends it to the test's own group
     assert started[0].poll() is not None

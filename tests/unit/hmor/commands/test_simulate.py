@@ -76,6 +76,10 @@ def test_simulate_prints_a_table_with_the_published_row(tmp_path: Path) -> None:
             ["pendulum", "--set", "design=best"],
             "design of study 'pendulum' must be one of 'robust', 'published', got 'best'",
         ),
+        (
+            ["pendulum", "--set", "frequency=fast"],
+            "Settings of virtual test 'pendulum' must be values that it takes, got frequency='fast': could not convert",
+        ),
         (["pendulum", "--set", "spacing"], "Option --set must be name=value, got 'spacing'"),
         (["pendulum", "--record", "missing.csv"], "Record file must exist, got "),
         (["benchmark_frame", "--set", "case=7"], "case of the benchmark frame must be 1, 2, 3 or 4, got 7"),
