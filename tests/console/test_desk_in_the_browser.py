@@ -177,8 +177,17 @@ def test_a_test_from_the_sheet_to_its_result(tmp_path: Path) -> None:
         page.wait_for_selector("#hold:not([disabled])")
 
         # the keyboard, names of the controls, a note, a tighter limit
-        page.keyboard.press("Space")
+        page.keyboard.down("Space")
         desk.state("holding")
+        for _ in range(3):
+            page.keyboard.down("Space")  # as a key that stays down repeats: one press is one order
+        page.keyboard.up("Space")
+        for keys in ("Control+Shift+T", "T"):  # a closed tab of the browser is opened again; a capital without Shift
+            page.keyboard.press(keys)
+        page.focus("#note")
+        page.keyboard.press("Shift+T")
+        page.fill("#note", "")
+        page.focus("#tunables input")
         page.keyboard.press("Space")
         desk.state("running")
         unnamed = "[...document.querySelectorAll('button, input, select')].filter(e => !(e.textContent.trim() || e.ariaLabel || e.labels?.length)).map(e => e.id)"
@@ -282,10 +291,15 @@ def test_a_page_that_is_closed_holds_the_test_and_a_dead_console_is_replaced(tmp
             assert time.monotonic() < until
             time.sleep(0.1)
         assert test.tell("resume")["ok"]
+        again.page.wait_for_selector("#word:has-text('no news')")  # what the page shows is old, and it says so
+        again.page.fill("#note", "a crack")
+        again.page.keyboard.press("Enter")
 
-        # the console dies: the loop goes on, and a new one takes its place
+        # the console dies: the loop goes on, and a new one takes its place; a note that was not kept is still there
         os.kill(test.consoles[0].pid, signal.SIGKILL)
         tick = test.tell("look")["orders"][-1]["tick"]
+        again.page.wait_for_selector("#word:has-text('no console')")
+        assert again.page.input_value("#note") == "a crack"
         other.state("offline")
         test.console()
         again = Page.open(browser, test.operator)
@@ -293,6 +307,7 @@ def test_a_page_that_is_closed_holds_the_test_and_a_dead_console_is_replaced(tmp
         again.until("hmor.store.t.length > 30")
         again.until("hmor.store.t[0] < 2.0")  # the past comes from the disk
         assert again.evaluate("hmor.store.t.at(-1)") * 250 > tick
+        again.page.focus("#tunables input")
         again.page.keyboard.press("Shift+T")
         again.state("ended")
         again.page.wait_for_selector("#summary:not([hidden])")

@@ -16,6 +16,7 @@ const rules = new Rules(at("rules"), at("acknowledge"), tighten);
 const theme = name => { document.documentElement.dataset.theme = name; panes?.recolour(); panes?.all(); };
 theme(localStorage.getItem("theme") ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
 at("theme").onclick = () => { const next = document.documentElement.dataset.theme === "dark" ? "light" : "dark"; localStorage.setItem("theme", next); theme(next); };
+new ResizeObserver(() => document.documentElement.style.setProperty("--below", `${document.querySelector("header").offsetHeight}px`)).observe(document.querySelector("header"));  // the orders stay in sight
 let clearing;
 function say(words) {
   at("message").textContent = words;
@@ -25,7 +26,7 @@ function say(words) {
 }
 
 // ---------------------------------------------------------------- orders
-const wire = new Wire({hello, state: newState, frames, rules: newRules, log, role: newRole, summary: finish, closed});
+const wire = new Wire({hello, state: newState, frames, rules: newRules, log, role: newRole, summary: finish, closed, silent});
 async function order(what, more) {
   const answer = await wire.order(what, more);
   if (answer.refused) say(`Refused: ${answer.why}.`);
@@ -58,20 +59,22 @@ function enable() {
   at("noteform").hidden = role !== "operator" || mode !== "live";
   for (const box of document.querySelectorAll("#items input, #tunables input")) box.disabled = role !== "operator" || mode !== "live";
 }
+const WRITTEN = "input:not([type=range], [type=checkbox]), textarea";  // a slider that has the focus takes no orders away
 addEventListener("keydown", event => {
   if (event.key === "Escape") panes?.setMark(null);
-  if (event.target.closest("input, select, textarea, summary, dialog")) return;
-  if (event.code === "Space") {  // on a button too: Enter presses it
+  if (event.ctrlKey || event.altKey || event.metaKey || event.target.closest(WRITTEN)) return;
+  if (event.code === "Space" && !event.target.closest("[type=checkbox], select, summary, dialog")) {  // on a button too: Enter presses it
     event.preventDefault();
-    if (role === "operator") for (const what of ["hold", "resume"]) if (legal.includes(what)) order(what);
+    if (role === "operator" && !event.repeat) for (const what of ["hold", "resume"]) if (legal.includes(what)) order(what);
   }
-  if (event.key === "T" && role !== "viewer" && mode === "live") order("trip");
+  if (event.shiftKey && event.key.toUpperCase() === "T" && !event.repeat && role !== "viewer" && mode === "live") order("trip");
 });
 addEventListener("keyup", event => { if (event.code === "Space" && event.target.closest("button")) event.preventDefault(); });
-at("noteform").onsubmit = event => {
+at("noteform").onsubmit = async event => {
   event.preventDefault();
-  if (at("note").value.trim()) order("note", {text: at("note").value.trim(), ...(panes.mark == null ? {} : {at: panes.mark})});
-  at("note").value = "";
+  const text = at("note").value;
+  if (text.trim() && (await order("note", {text: text.trim(), ...(panes.mark == null ? {} : {at: panes.mark})})).refused) return;
+  if (at("note").value === text) at("note").value = "";  // what was not kept stays, and what was typed since
 };
 /** Asks for new limits in a dialogue that lets the page go on. */
 function tighten(rule, [lower, upper]) {
@@ -100,6 +103,7 @@ function hello(message) {
   const units = Object.fromEntries(about.signals.map(signal => [signal.name, signal.unit]));
   panes?.close();
   panes = new Panes(at("panes"), store, units, save);
+  panes.pause(at("pause").getAttribute("aria-pressed") === "true");
   panes.span = +at("window").value;
   panes.load(JSON.parse(localStorage.getItem("layout " + about.study) ?? "null") ?? layout(units));
   rules.set(about.rules, about.commands);
@@ -179,15 +183,23 @@ function closed(code) {
   showState("", code === 4401 ? "no entry" : "no console");
   legal = [];
   enable();
-  say(code === 4401 ? "The token is wrong or missing: use the address that hmor console printed." : "The console does not answer; the test may go on without it.");
+  say(code === 4401 ? "The token is wrong or missing: use the address that hmor console printed."
+    : code === 4429 ? "The console serves as many pages as it can: close another one." : "The console does not answer; the test may go on without it.");
+}
+/** What stands on the page is old: neither a picture nor a state has come for some time. */
+function silent(seconds) {
+  document.documentElement.dataset.state = "offline";
+  showState("", "no news");
+  say(`Nothing has come from the console for ${seconds.toFixed(0)} s: this page shows the past, and orders may not arrive.`);
 }
 function finish(message) {
-  if (mode === "live") newState({...last, ended: true, legal: []});
+  if (mode === "live") newState({state, lamps: [], test_tick: -1, ...last, ended: true, legal: []});
   summary(at("summary"), message, async name => {
     try {
       const blob = await (await get("/api/kept/" + name)).blob();
       const link = make("a", {href: URL.createObjectURL(blob), download: {report: "report.html", record: "data.nc", run: "run.json"}[name]});
       link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 60000);
     } catch (error) { say(String(error.message)); }
   });
 }

@@ -56,7 +56,8 @@ export class Panes {
   constructor(box, store, units, changed) {
     Object.assign(this, {box, store, units, changed, list: [], events: [], mark: null, span: 20, paused: false, until: null, drawn: 0, cost: 0});
     this.recolour();
-    new ResizeObserver(() => this.resize()).observe(box);
+    this.sizes = new ResizeObserver(() => this.resize());
+    this.sizes.observe(box);
     const draw = now => {
       if (this.over) return;
       requestAnimationFrame(draw);
@@ -68,7 +69,7 @@ export class Panes {
     };
     requestAnimationFrame(draw);
   }
-  close() { this.over = true; for (const pane of this.list) pane.plot?.destroy(); }
+  close() { this.over = true; this.sizes.disconnect(); for (const pane of this.list) pane.plot?.destroy(); }
   recolour() {
     const style = getComputedStyle(document.documentElement), of = name => style.getPropertyValue(name).trim();
     this.colours = {ink: of("--ink"), soft: of("--soft"), line: of("--line"), red: of("--red"), purple: of("--purple"), series: Array.from({length: SERIES}, (_, i) => of(`--s${i + 1}`))};

@@ -22,6 +22,8 @@ export async function get(path) {
   return answer;
 }
 
+const SILENCE = 3000;  // ms: a live test is told of five times a second
+
 export class Wire {
   constructor(handlers) {
     this.handlers = handlers;
@@ -36,11 +38,13 @@ export class Wire {
     this.socket = new WebSocket(location.origin.replace(/^http/, "ws") + "/socket");
     this.socket.binaryType = "arraybuffer";
     this.socket.onopen = () => this.socket.send(JSON.stringify({token: token()}));
+    this.alive = false;  // whether states are to come
     this.socket.onmessage = event => {
+      this.heard = performance.now();
       if (typeof event.data !== "string") { this.handlers.frames(decode(event.data, this.signals)); return; }
       const message = JSON.parse(event.data);
-      if (message.kind === "hello") this.turnedAway = 0;
-      if (message.kind === "hello") this.signals = message.about.signals.length;
+      if (message.kind === "hello") { this.turnedAway = 0; this.signals = message.about.signals.length; }
+      if (message.kind === "state") this.alive = !message.ended;
       if (message.kind === "answer" && this.waiting.has(message.id)) {
         this.waiting.get(message.id)(message);
         this.waiting.delete(message.id);
@@ -48,6 +52,7 @@ export class Wire {
       this.handlers[message.kind]?.(message);
     };
     this.socket.onclose = event => {
+      this.alive = false;
       for (const answer of this.waiting.values()) answer({refused: true, why: "the console is gone"});
       this.waiting.clear();
       this.handlers.closed(event.code);
@@ -55,7 +60,11 @@ export class Wire {
       if (event.code !== 4401 || ++this.turnedAway < 3) setTimeout(() => this.open(), 1000);
     };
     clearInterval(this.pulse);
-    this.pulse = setInterval(() => { if (this.socket.readyState === 1) this.socket.send('{"do": "here"}'); }, 500);
+    this.pulse = setInterval(() => {
+      if (this.socket.readyState === 1) this.socket.send('{"do": "here"}');
+      const silence = performance.now() - this.heard;
+      if (this.alive && silence > SILENCE) this.handlers.silent(silence / 1000);
+    }, 500);
   }
 
   /** Gives an order; resolves to {ok} or {refused, why}. */
