@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
@@ -143,6 +144,20 @@ def test_history_and_files_need_a_token(client: TestClient, run: Path) -> None:
     assert client.get("/api/frames?signals=nothing&from=0&to=1", headers=good).status_code == 400
     assert client.get("/api/frames?signals=wanted&from=x&to=1", headers=good).status_code == 400
     assert client.get("/api/kept/run", headers=good).content == (run / "run.json").read_bytes()
+
+
+def test_history_of_a_test_that_goes_on_reads_the_frames_it_shows(tmp_path: Path) -> None:
+    ticks = np.delete(np.arange(5000), slice(2000, 2100))  # some were lost
+    frames = np.column_stack([ticks.astype("<i8").view("<f8"), np.sin(0.01 * ticks)])
+    (tmp_path / "frames.bin").write_bytes(frames.tobytes() + b"half")
+    signals = [{"name": "x", "unit": "m", "initial": 0.0}]
+    (tmp_path / "frames.json").write_text(json.dumps({"signals": signals, "rate_hz": 1000.0, "every": 1}))
+    source = Source(tmp_path)
+    assert isinstance(source._on_disk(1)[0], np.memmap)  # an hour of frames is not loaded for a minute of it
+    found = source.history(["x"], 1.995, 2.105, 1000)
+    assert np.round(1000.0 * np.array(found["t"])).tolist() == [*range(1995, 2000), *range(2100, 2105)]
+    assert found["low"][0] == found["high"][0] == frames[1995:2005, 1].tolist()
+    assert source.history(["x"], 6.0, 7.0, 10) == {"t": [], "low": [], "high": []}
 
 
 def test_a_viewer_is_refused_and_logged_and_the_operator_is_heard(client: TestClient, hub: Hub) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import struct
+from bisect import bisect_left
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ class Source:
         else:
             self.about = summary(folder)
         self.size = max(1, round(self.about["rate"] / self.about["every"] / BUCKETS_PER_SECOND))
-        self._history: tuple[Array, Array] | None = None
+        self._history: tuple[NDArray[Any], Array, float] | None = None
 
     @property
     def status(self) -> dict[str, int]:
@@ -102,10 +103,10 @@ class Source:
         unknown = [name for name in signals if name not in names]
         if unknown:
             raise ConfigError(f"Signal {unknown[0]!r} is not recorded.")
-        time, values = self._on_disk(len(names))
-        first, last = np.searchsorted(time, [begin, end])
+        ticks, values, rate = self._on_disk(len(names))
+        first, last = (bisect_left(ticks, t * rate) for t in (begin, end))  # reads what it needs, not hours of frames
         columns = [names.index(name) for name in signals]
-        part, moments = values[first:last, columns], time[first:last]
+        part, moments = values[first:last, columns], ticks[first:last] / rate
         size = max(1, -(-len(moments) // max(1, n)))
         starts = np.arange(0, len(moments), size)
         if not len(starts):
@@ -113,14 +114,14 @@ class Source:
         low, high = np.minimum.reduceat(part, starts), np.maximum.reduceat(part, starts)
         return {"t": moments[starts].tolist(), "low": plain(low.T), "high": plain(high.T)}
 
-    def _on_disk(self, width: int) -> tuple[Array, Array]:
+    def _on_disk(self, width: int) -> tuple[NDArray[Any], Array, float]:
+        """Moments of the frames, their values, and moments in a second."""
         if self._history is not None:
             return self._history
         if (self.folder / HEADER).is_file():  # grows: not kept
-            ticks, values = read_frames(self.folder / FRAMES, width)
-            return ticks / self.about["rate"], values
+            return *read_frames(self.folder / FRAMES, width), self.about["rate"]
         record = load_run(self.folder)
-        self._history = record.time, record.values
+        self._history = record.time, record.values, 1.0
         return self._history
 
     def finished(self) -> dict[str, Any] | None:

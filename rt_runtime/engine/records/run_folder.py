@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rt_runtime import _core
 from rt_runtime.checks import Array
@@ -130,15 +131,15 @@ def load_run(path: str | Path) -> Record:
         return Record(ticks / header["rate_hz"], values, signals, header["rate_hz"], last, ended, frames_lost=gaps)
 
 
-def read_frames(path: Path, width: int) -> tuple[Array, Array]:
-    """Map frames.bin into memory: ticks (n) and values (n, width); half a frame at the end is left out."""
+def read_frames(path: Path, width: int) -> tuple[NDArray[np.int64], Array]:
+    """Map frames.bin into memory: ticks (n) and values (n, width), read where they are looked at; half a frame at the
+    end is left out."""
     stride = 8 * (width + 1)
     n = path.stat().st_size // stride if path.is_file() else 0
     if n == 0:
-        return np.empty(0), np.empty((0, width))
+        return np.empty(0, dtype=np.int64), np.empty((0, width))
     frames = np.memmap(path, dtype="<f8", mode="r", shape=(n, width + 1))
-    ticks: Array = np.ascontiguousarray(frames[:, 0]).view("<i8").astype(np.float64)
-    return ticks, frames[:, 1:]
+    return frames.view("<i8")[:, 0], frames[:, 1:]
 
 
 def host_facts() -> dict[str, str]:
