@@ -33,7 +33,11 @@ def test_studies_lists_names_and_parameters(tmp_path: Path) -> None:
     assert {name: describe(name)["steps"] for name in BUILT_IN} == {
         name: list(find_pipeline(name, tmp_path / name).groups) for name in BUILT_IN
     }
-    assert "frame_mr_damper" in hmor("studies", cwd=tmp_path).stdout
+    every = hmor("studies", cwd=tmp_path).stdout  # of 80 columns
+    assert "frame_mr_damper" in every and "three-storey frame with" in every and len(every.splitlines()) < 100
+    one = hmor("studies", "pendulum", cwd=tmp_path).stdout
+    assert "cart_mass, bob_mass" in one and "design, spacing, lead, frequency" in one
+    assert hmor("studies", "pendolum", cwd=tmp_path).stderr.startswith("hmor: STUDY of hmor studies must be one of ")
     assert not list(tmp_path.iterdir())
 
 
