@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -56,6 +57,8 @@ def print_control(name: str, result: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from hmor.views.tables import print_whole
+
     console = Console()
     for kind, nominal in result["nominal"].items():
         stochastic = result["stochastic"].get(kind, {})
@@ -74,7 +77,7 @@ def print_control(name: str, result: dict[str, Any]) -> None:
             _grid(table, [match for match in grid if match is not None], nominal, stochastic, result["published"])
         else:
             _list(table, nominal, stochastic, result["published"])
-        console.print(table)
+        print_whole(table)
     if result["prototypes"] > 1:
         unstable = ", ".join(f"{count} unstable" + ("" if kind == "full" else f" with {kind} parts")
                              for kind, count in result["unstable"].items())  # fmt: skip
@@ -100,17 +103,23 @@ def _grid(table: Any, grid: list[re.Match[str]], nominal: Any, stochastic: Any, 
 
 
 def _list(table: Any, nominal: Any, stochastic: Any, published: Any) -> None:
-    """Fill one row per index, with mean, standard deviation, median, largest value and what is published."""
+    """Fill one row per index, with mean, standard deviation, median and largest value; below it what is published."""
     known = {name for values in published.values() for name in values} & set(nominal)
     heads = [key for key in published if known and (stochastic or key not in ("mean", "std", "median"))]
-    spread = ("mean", "std", "median", "max") if stochastic else ()
-    table.add_column("index", no_wrap=True)
-    for head in ("nominal", *spread, *(f"published\n{head}" for head in heads)):
+    own = ("nominal", *(("mean", "std", "median", "max") if stochastic else ()))
+    beside = [head for head in heads if head not in own]
+    table.add_column("index")
+    for head in (*own, *(f"published\n{head}" for head in beside)):
         table.add_column(head, justify="right")
+
+    def known_of(name: str, columns: Sequence[str]) -> list[str]:
+        return [f"{published[head][name]:g}" if name in published.get(head, {}) else "" for head in columns]
+
     for name, value in nominal.items():
-        cells = ["-" if value is None else f"{value:.4g}"] + [f"{stochastic[name][head]:.4g}" for head in spread]
-        cells += [f"{published[head][name]:g}" if name in published[head] else "" for head in heads]
-        table.add_row(name, *cells)
+        found = ["-" if value is None else f"{value:.4g}"] + [f"{stochastic[name][head]:.4g}" for head in own[1:]]
+        table.add_row(name, *found, *known_of(name, beside))
+        if any(below := known_of(name, own) if known else []):
+            table.add_row("  published", *below)
 
 
 def register(app: typer.Typer) -> None:

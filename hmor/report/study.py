@@ -39,7 +39,8 @@ def report(study: Study, results: Results, missing: list[str]) -> dict[str, Any]
     )
     _summary(page, study, results)
     if missing:
-        page.text(f"Not made yet: {', '.join(missing)}. `hmor {missing[0].partition('/')[0]} {study.called}` goes on.")
+        goes_on = f"`hmor {missing[0].partition('/')[0]} {study.called}` goes on"
+        page.text(f"Not made yet: {', '.join(missing)}. {goes_on}; what was made with --runs or --set is not shown.")
     sections = 0
     for section in (
         _set_up,

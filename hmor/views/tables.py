@@ -26,6 +26,15 @@ def show(step: str, result: Mapping[str, Any], *, as_json: bool, leave_out: tupl
         console.print(table)
 
 
+def print_whole(table: Table) -> None:
+    """Print a table in which no word and no number is broken or cut, if need be wider than the terminal."""
+    from rich.console import Console
+
+    console = Console()
+    needed = console.measure(table, options=console.options.update(width=10_000)).minimum
+    Console(width=max(console.width, needed)).print(table)
+
+
 def _without(result: Any, names: tuple[str, ...]) -> Any:
     if not isinstance(result, Mapping):
         return result

@@ -76,6 +76,8 @@ def _print_worst_case(console: Console, found: dict[str, Any]) -> None:
     from rich.box import SIMPLE
     from rich.table import Column, Table
 
+    from hmor.views.tables import print_whole
+
     title = f"worst tick of {found['ticks']} adversarial ones, in us"
     columns = ("flops", "bound", "seen", "fallback", "worst", "mean", "once", "CPU")
     heads = [Column("block", overflow="fold"), *(Column(name, justify="right", no_wrap=True) for name in columns)]
@@ -87,7 +89,7 @@ def _print_worst_case(console: Console, found: dict[str, Any]) -> None:
         keys = ("worst_us", "mean_us", "once_us", "cpu_us")
         times = ["-" if block[key] is None else f"{block[key]:.2f}" for key in keys]
         table.add_row(block["name"], flops, str(block["iterations"] or "-"), *seen, *times)
-    console.print(table)
+    print_whole(table)
     console.print(
         "flops, bound: most operations and iterations that a step can take; seen: most iterations of these ticks; "
         "fallback: ticks that ended with a feasible move or none, not the optimum; worst, mean: without what others do "

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hmor.commands.simulate import read_settings
+from hmor.commands.simulate import print_control, read_settings
 from hmor.commands.studies import describe
 from hmor.options import BUILT_IN
 from hmor.studies.base import Options
@@ -63,6 +63,28 @@ def test_simulate_prints_a_table_with_the_published_row(tmp_path: Path) -> None:
     done = hmor("simulate", "benchmark_frame", "--set", "case=1", "--set", "controller=pi", cwd=tmp_path)
     assert "published" in done.stdout
     assert "36.08" in done.stdout
+
+
+def test_no_number_of_a_table_is_cut_short(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    spread = {"mean": 0.005164, "std": 0.01134, "median": 0.01021, "max": -1.697e-05}
+    result = {
+        "nominal": {"full": {"J1_ms": 0.004382, "J2_percent": 0.2734, "qp_iterations_max": 12.0}},
+        "stochastic": {"full": dict.fromkeys(("J1_ms", "J2_percent", "qp_iterations_max"), spread)},
+        "published": {"nominal": {"J1_ms": 0.24}, "std": {"J1_ms": 0.12}, "laboratory": {"J2_percent": 1.5}},
+        "record": "synthetic", "prototypes": 5, "unstable": {"full": 0}, "wall_s": 1.5,
+    }  # fmt: skip
+    print_control("pendulum", result)
+    shown = capsys.readouterr().out
+    rows = [line.replace("│", " ").split() for line in shown.splitlines() if "│" in line]
+    numbers = ["0.005164", "0.01134", "0.01021", "-1.697e-05"]
+    assert "…" not in shown
+    assert rows == [
+        ["J1_ms", "0.004382", *numbers],
+        ["published", "0.24", "0.12"],
+        ["J2_percent", "0.2734", *numbers, "1.5"],
+        ["qp_iterations_max", "12", *numbers],
+    ]
 
 
 @pytest.mark.parametrize(
