@@ -214,6 +214,8 @@ def test_a_flood_a_long_message_and_a_ninth_page_are_refused(client: TestClient,
         socket.send_text(json.dumps({"id": i, "do": "note", "text": "x"}))
     answers = [answer(socket) for _ in range(hubs.COMMANDS_PER_SECOND + 1)]
     assert "orders in a second" in answers[-1]["why"] and answers[0]["ok"]
+    socket.send_text('{"id": 99, "do": "trip"}')
+    assert answer(socket) == {"kind": "answer", "id": 99, "do": "trip", "ok": True}
     socket.send_text("not json")  # is left alone
     others = [enter(client, "viewer-token") for _ in range(hubs.CLIENTS - 1)]
     for _, other in others:
