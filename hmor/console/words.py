@@ -10,6 +10,9 @@ from typing import Any
 LARGEST = sys.float_info.max
 """Stands for "no limit" on the bus, which holds finite numbers only."""
 
+WRITTEN_WITHIN = 2.0
+"""Longest time in s between the tick that takes an order and its entry."""
+
 STATES = {
     "running": "the test runs",
     "holding": "the command is held",
@@ -48,21 +51,36 @@ def told(
     """
     named = {rule["name"]: rule for rule in rules}
     last = {(event["tick"], event["rule"], event["action"]): event for event in events}  # with the state it led to
-    rows = [_event(event, _in_force(named.get(event["rule"]), event["tick"], rules, orders)) for event in last.values()]
+    rows = [_event(event, _in_force(named.get(event["rule"]), event, rules, orders)) for event in last.values()]
     rows += [[order["tick"], "operator", _order(order), ""] for order in orders]
     return sorted(rows, key=lambda row: row[0])
 
 
 def _in_force(
-    rule: Mapping[str, Any] | None, tick: int, rules: Sequence[Mapping[str, Any]], orders: Sequence[Mapping[str, Any]]
+    rule: Mapping[str, Any] | None,
+    event: Mapping[str, Any],
+    rules: Sequence[Mapping[str, Any]],
+    orders: Sequence[Mapping[str, Any]],
 ) -> Mapping[str, Any] | None:
-    """Return a rule with the limits that the operator had given it by a tick."""
+    """Return a rule with the limits that the operator had given it by an event.
+
+    An order is written down some ticks after the loop took it: one that follows at once was in force already when the
+    limits before it allow the value that broke them.
+    """
     for order in orders:
-        if rule and order["do"] == "limit" and not order.get("refused") and order["tick"] <= tick:
+        if rule and order["do"] == "limit" and not order.get("refused"):
             i, lower, upper = order["arguments"]
-            if rules[int(i)]["name"] == rule["name"]:
+            at_once = order["time"] - event["time"] < WRITTEN_WITHIN and _allows(rule, event["value"])
+            if rules[int(i)]["name"] == rule["name"] and (order["tick"] <= event["tick"] or at_once):
                 rule = {**rule, "lower": finite(lower), "upper": finite(upper)}
     return rule
+
+
+def _allows(rule: Mapping[str, Any], value: Any) -> bool:
+    lower, upper = rule.get("lower"), rule.get("upper")
+    if not isinstance(value, int | float):
+        return False
+    return bool((-math.inf if lower is None else lower) <= value <= (math.inf if upper is None else upper))
 
 
 def _event(event: Mapping[str, Any], rule: Mapping[str, Any] | None) -> list[Any]:

@@ -120,6 +120,11 @@ def test_events_and_orders_in_sentences() -> None:
     }
     assert told([event], [tighter], RULES)[1][2].endswith("x is 0.6, allowed at least -0.4; the command is held.")
     assert told([event], [tighter | {"refused": "no"}], RULES)[1][2].endswith("allowed ±0.5; the command is held.")
+    at_once = tighter | {"tick": 32, "time": 0.032, "arguments": [0.0, -0.4, 0.4]}  # is written down two ticks later
+    assert told([event | {"value": 0.45}], [at_once], RULES)[0][2].endswith(
+        "x is 0.45, allowed ±0.4; the command is held."
+    )
+    assert told([event], [at_once], RULES)[0][2].endswith("x is 0.6, allowed ±0.5; the command is held.")
     assert told(events, orders, RULES) == [
         [10, "monitor", "0.010 s  Rule 'speed' (warn): rate of x is -3, allowed at least -2; the test runs.", ""],
         [20, "operator", "0.020 s  Shell: note: seen.", ""],
