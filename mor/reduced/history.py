@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -245,30 +246,41 @@ class MemorySpec:
         `data` has the signals as inputs, the outputs and hidden signals as outputs, one `run` a trajectory sampled
         every dt that starts from rest; lags before its first instant are zero, as in `MemoryModel`.
         """
+        return self.tables(data, rows=rows, seeds=[seed])[0]
+
+    def tables(self, data: Dataset, *, rows: int | None = None, seeds: Sequence[int]) -> list[Dataset]:
+        """Return what `table` gives for each seed; what they have in common is done once."""
         self.check(data)
         runs = split_runs(data)
         offsets = np.cumsum([0, *(len(run.X) for run in runs)])
-        chosen = self.draw(data, rows=rows, seed=seed)
-        X, Y, owner = [], [], []
-        for i, run in enumerate(runs):
-            mine = chosen[(chosen >= offsets[i]) & (chosen < offsets[i + 1])] - offsets[i]
-            phi, target = self.rows(run.X, run.Y, mine)
-            X.append(phi)
-            Y.append(target)
-            owner.append(np.full(len(mine), i))
-        return Dataset(np.concatenate(X), np.concatenate(Y), self.features, self.targets, run=np.concatenate(owner))
+        chosen = self.draws(data, rows=rows, seeds=seeds)
+        every = np.unique(np.concatenate(chosen))
+        pieces = [
+            self.rows(run.X, run.Y, every[(every >= first) & (every < last)] - first)
+            for run, (first, last) in zip(runs, pairwise(offsets), strict=True)
+        ]
+        X, Y = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+        owner = np.searchsorted(offsets, every, side="right") - 1
+        at = [np.searchsorted(every, mine) for mine in chosen]
+        return [Dataset(X[one], Y[one], self.features, self.targets, run=owner[one]) for one in at]
 
     def draw(self, data: Dataset, *, rows: int | None = None, seed: int = 0) -> NDArray[np.int64]:
         """Return the rows of `data`, in order, that `table` would take."""
-        chosen = np.arange(len(data))
-        if rows is None or rows >= len(chosen):
-            return chosen
-        rng = np.random.default_rng(seed)
+        return self.draws(data, rows=rows, seeds=[seed])[0]
+
+    def draws(self, data: Dataset, *, rows: int | None = None, seeds: Sequence[int]) -> list[NDArray[np.int64]]:
+        """Return what `draw` gives for each seed."""
+        if rows is None or rows >= len(data):
+            return [np.arange(len(data))] * len(seeds)
         way = np.cumsum(self._way(split_runs(data)))
         timeless = rows if self.dt is None else rows // 2
-        along = np.searchsorted(way, rng.uniform(0.0, way[-1], timeless))
-        evenly = rng.choice(len(chosen), rows - timeless, replace=False)
-        return np.unique(np.concatenate([along, evenly]))
+        found = []
+        for seed in seeds:
+            rng = np.random.default_rng(seed)
+            along = np.searchsorted(way, rng.uniform(0.0, way[-1], timeless))
+            evenly = rng.choice(len(data), rows - timeless, replace=False)
+            found.append(np.unique(np.concatenate([along, evenly])))
+        return found
 
     def _way(self, runs: Sequence[Dataset]) -> Array:
         """Return how far each step of the runs goes: |change| over range, summed over signals, outputs and filters."""
@@ -348,10 +360,13 @@ def split_runs(data: Dataset) -> list[Dataset]:
     if data.run is None:
         return [data]
     edges = np.flatnonzero(np.diff(data.run)) + 1
-    pieces = np.split(np.arange(len(data)), edges)
+    pieces = [slice(a, b) for a, b in pairwise([0, *edges, len(data)])]
     if len(pieces) != len(np.unique(data.run)):
         raise ConfigError("Rows of one run must stand together in data for a model with memory; sort them by run.")
-    return [data.take(piece) for piece in pieces]
+    return [
+        Dataset(data.X[p], data.Y[p], data.inputs, data.outputs, run=data.run[p], dt=data.dt, space=data.space)
+        for p in pieces
+    ]
 
 
 def _names(ports: Sequence[Port]) -> str:

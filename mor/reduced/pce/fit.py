@@ -176,6 +176,7 @@ class _Search:
         self.Y[:, self.varying] = (data.Y - self.mean)[:, self.varying] / self.std[self.varying]
         constant = np.zeros((1, space.dimension), dtype=np.int64)
         self.best = [_Best(constant, np.zeros(1)) for _ in data.outputs]
+        self.taken: set[bytes] = set()  # multi-indices that matching pursuit took in last
 
     def _smooth_degrees(self) -> tuple[int, int]:
         """Highest one-variable degrees for the exponential and the algebraic decay."""
@@ -255,12 +256,17 @@ class _Search:
                 self.best[o].offer(indices, c, float(error), how)
             return list(zip(outputs, loo.tolist(), strict=True))
         found = []
-        products = Products(A) if method == "omp" else None
+        products = None
+        if method == "omp":
+            rows = [row.tobytes() for row in indices]
+            products = Products(A, [n for n, row in enumerate(rows) if row in self.taken])
         for o in outputs:
             y, beat = Y[:, o], self.best[o].loo
             fit = lar(A, y, beat=beat) if method == "lar" else omp(A, y, beat=beat, products=products)
             self.best[o].offer(indices[fit.columns], fit.coefficients, fit.loo, how)
             found.append((o, fit.loo))
+        if products is not None:
+            self.taken = {rows[n] for n in products.taken}
         return found
 
     def result(self) -> Pce:

@@ -17,7 +17,8 @@ from mor.reduced.pce.fit import fit_pce
 from mor.reduced.pce.free_run import drive_names, refined
 from mor.reduced.pce.model import Pce, joined
 from mor.reduced.pce.pruning import pruned
-from mor.reduced.ranges import Limits, distinct, free_run_error, free_run_errors, memory_limits
+from mor.reduced.pce.side_by_side import SideBySide
+from mor.reduced.ranges import Limits, distinct, free_run_error, memory_limits
 from mor.reduced.selection import Selection, best_of
 from mor.sampling.space import ParameterSpace
 from rt_runtime.checks import Array, whole
@@ -68,8 +69,8 @@ def fit_pce_memory(
     first: Fit = partial(fit_pce, space=_space(memory, limits), method=method, degree=degree, q=q)
     fit = first
     models, steps = [], []
-    for draw in range(draws):
-        drawn = memory.table(train, rows=rows, seed=seed + draw)
+    tables = memory.tables(train, rows=rows, seeds=range(seed, seed + draws))
+    for draw, drawn in enumerate(tables):
         table = Dataset(np.clip(drawn.X, *limits.features), drawn.Y, drawn.inputs, drawn.outputs)
         table = distinct(table)
         step = _one_step(memory, table, fit)
@@ -80,10 +81,21 @@ def fit_pce_memory(
             better = refined(memory, step, limits, train, iterations=iterations)
             models.append(assemble(memory, better, limits))
             steps.append((better, table))
-    best = 0 if len(models) == 1 else int(np.argmin([free_run_error(model, valid) for model in models]))
+    best = _best(models, split_runs(valid))
     if prune == 0.0:
         return models[best]
     return _without_terms(memory, *steps[best], limits, split_runs(valid), split_runs(train), prune)
+
+
+def _best(models: Sequence[MemoryModel], runs: list[Dataset]) -> int:
+    """Return which model has the smallest error in free run, by the worst of outputs and hidden signals."""
+    if len(models) == 1:
+        return 0
+    judge, best, least = SideBySide(models[0], runs), 0, np.inf
+    for i, model in enumerate(models):
+        error = float(np.max(judge.wrong(model, least * judge.size) / judge.size))
+        best, least = (i, error) if error < least else (best, least)
+    return best
 
 
 def _without_terms(
@@ -106,17 +118,14 @@ def _without_terms(
             f"Output '{name}' must move in the validation runs of fit_pce_memory that judge prune (the first "
             f"{len(judged)} of {len(valid)}), got zeros; add runs in which it moves, or leave prune at 0."
         )
-    before = free_run_errors(assemble(memory, step, limits), some)[:n_y]
-    size = sum(np.sum(run.Y[:, :n_y] ** 2, axis=0) for run in some) * np.maximum(before, 1e-100) ** 2
+    judge = SideBySide(assemble(memory, step, limits), some)
+    shown = np.arange(judge.size.size) < n_y  # what is hidden may go wrong
+    before = np.maximum(judge.wrong(assemble(memory, step, limits), np.full(judge.size.size, np.inf)), 1e-200)
 
     def growth(candidate: Pce, most: float) -> float:
-        """Return the error relative to that before, infinity as soon as it is sure to be more than `most`."""
-        model, wrong = assemble(memory, candidate, limits), np.zeros(n_y)
-        for run in some:
-            wrong += np.sum((model.rollout(run.X) - run.Y[:, :n_y]) ** 2, axis=0)
-            if not np.all(wrong <= most**2 * size):
-                return np.inf
-        return float(np.sqrt(np.max(wrong / size)))
+        """Return the error relative to that before, infinity where it is more than `most`."""
+        wrong = judge.wrong(assemble(memory, candidate, limits), np.where(shown, most**2 * before, np.inf))
+        return float(np.sqrt(np.max(wrong[shown] / before[shown])))
 
     gate = memory.memory_gate
     asked = table if gate is None else table.take(np.flatnonzero(gate.share(table.X, table.inputs) > 0.0))

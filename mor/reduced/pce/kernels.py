@@ -63,7 +63,7 @@ def program_of(
 
 def one_point_program(p: Program) -> tuple[NDArray[Any], ...]:
     """Return what `evaluate_one` reads: the maps, the parent and psi of each node, the nodes and coefficients of each
-    output side by side from `start` on, and room for psi and the products of the nodes."""
+    output side by side from `start` on, and room for z, psi and the products of the nodes."""
     path, parent = [0], np.zeros(p.depth.size, dtype=np.int64)
     for n in range(1, p.depth.size):
         del path[p.depth[n] :]
@@ -72,9 +72,11 @@ def one_point_program(p: Program) -> tuple[NDArray[Any], ...]:
     node, output = np.nonzero(p.coefficients)
     order = np.argsort(output, kind="stable")
     start = np.searchsorted(output[order], np.arange(p.coefficients.shape[1] + 1)).astype(np.int64)
-    terms = (start, node[order].astype(np.int64), p.coefficients[node, output][order])
+    terms = (start, node[order].astype(np.uint32), p.coefficients[node, output][order])
     maps = (p.location, p.scale, p.logarithm, p.recurrence, p.offset)
-    return (*maps, parent, p.row, *terms, np.empty(p.offset[-1]), np.empty(p.depth.size))
+    tree = (parent.astype(np.uint32), p.row.astype(np.uint32))
+    room = (np.empty(p.location.size), np.empty(p.offset[-1]), np.empty(p.depth.size))
+    return (*maps, *tree, *terms, *room)
 
 
 def evaluate_rows(X: Array, program: Program) -> Array:

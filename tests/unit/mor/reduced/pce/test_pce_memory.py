@@ -7,12 +7,15 @@ import pytest
 
 from mor.data.dataset import Dataset
 from mor.data.ports import Port
+from mor.reduced.gate import Gate
 from mor.reduced.history import LowPassMemory, MemorySpec, split_runs
+from mor.reduced.hysteresis.operators import Play
 from mor.reduced.pce.basis import matrix, values
 from mor.reduced.pce.fit import fit_pce
 from mor.reduced.pce.fit_memory import _space, _without_terms, assemble, fit_pce_memory, select_pce_history
 from mor.reduced.pce.free_run import _FreeRuns, refined
 from mor.reduced.pce.pruning import elimination
+from mor.reduced.pce.side_by_side import SideBySide
 from mor.reduced.ranges import free_run_error, memory_limits
 from rt_runtime.errors import ConfigError
 
@@ -84,6 +87,25 @@ def test_free_run_of_the_fit_is_that_of_the_finished_model() -> None:
     model = assemble(FILTERED, step, limits)
     wrong = np.concatenate([model.rollout(train.X[:120]), model.rollout(train.X[120:])])[:, 0] - train.Y[:, 0]
     assert error == pytest.approx(np.mean(wrong**2) / np.var(train.Y), rel=1e-9)
+
+
+@pytest.mark.parametrize("gate", [None, Gate("F_f1", 4.0, closed=1.0), Gate("F", 3.0)])
+def test_runs_side_by_side_have_the_errors_of_single_ones(gate: Gate | None) -> None:
+    """Nine runs of unequal length (eight go together), lags of input and output, an operator, filters, a gate."""
+    history = MemorySpec(
+        U, Y, DT, 1, 2, filters=(LowPassMemory("F", 0.1), LowPassMemory("tau*w", 2.0)), operators=(Play("F", radii=(1.0,)),),
+        gate=gate,
+    )  # fmt: skip
+    train = runs(range(9), 0.1, n=80)
+    limits = memory_limits(history, train, [[2.0, -0.5], [8.0, 0.5]])
+    step = fit_pce(Dataset(*_clipped(history, train, limits)), _space(history, limits), method="ols", degree=1)
+    model = assemble(history, step, limits)
+    some = [run.take(np.arange(len(run) - 7 * i)) for i, run in enumerate(split_runs(train))]
+    judge, wrong = SideBySide(model, some), sum(np.sum((model.rollout(r.X) - r.Y) ** 2, axis=0) for r in some)
+    np.testing.assert_allclose(judge.wrong(model, np.array([np.inf])), wrong, rtol=1e-11)
+    assert judge.size == pytest.approx(sum(np.sum(run.Y**2) for run in some))
+    assert judge.wrong(model, 1.001 * wrong) < np.inf
+    assert judge.wrong(model, 0.999 * wrong) == np.inf
 
 
 def test_filters_of_the_finished_model_are_those_of_the_history() -> None:
