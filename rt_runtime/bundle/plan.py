@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from rt_runtime import _core
 from rt_runtime.bundle.bars import compile_bars
 from rt_runtime.bundle.correlations import compile_correlations
+from rt_runtime.bundle.order import Step, in_order
 from rt_runtime.errors import BundleError
 
 Places = NDArray[np.int64]
@@ -83,14 +84,15 @@ class _Compiler:
         self.tensors: dict[str, Places] = {"u": np.arange(self.n_u)[None, :]}
         if self.n_state:
             self.tensors["state"] = np.arange(self.n_u, self.n_u + self.n_state)[None, :]
-        self.steps: list[tuple[str, tuple[Any, ...]]] = []
+        self.sizes: dict[int, int] = {}  # of the rooms for results, by their first place
+        self.steps: list[Step] = []
 
     def plan(self, outputs: int | None = None) -> tuple[_core.Plan, int, int]:
         """Compile what y and state_next need, in order."""
         y = self.places("y")
         following = self.places("state_next").ravel().tolist() if self.n_state else []
         plan = _core.Plan(self.n_u, self.n_state, np.array(self.array), y.ravel().tolist()[:outputs], following)
-        for kind, arguments in self.steps:
+        for kind, arguments in in_order(self.steps, self.sizes, [*y.ravel().tolist(), *following]):
             getattr(plan, kind)(*arguments)
         return plan, self.n_u, self.n_state
 
@@ -113,6 +115,7 @@ class _Compiler:
         """Set numbers aside for a result; kernels write whole groups of four."""
         n, start = math.prod(shape), len(self.array)
         self.spend(n)
+        self.sizes[start] = n
         self.array += [0.0] * ((n + 3) // 4 * 4)
         return np.arange(start, start + n).reshape(shape)
 
