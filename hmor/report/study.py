@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,11 @@ from rt_runtime.versions import versions
 Results = Mapping[str, Any]
 
 
-def report(study: Study, results: Results, missing: list[str]) -> dict[str, Any]:
-    """Write report/report.html from the results of the steps that are made; say which are not."""
+def report(study: Study, results: Results, missing: Mapping[str, tuple[str, float] | None]) -> dict[str, Any]:
+    """Write report/report.html from the results of the steps that are made; say which are not.
+
+    missing: steps without a result that the study file would give, with the time and seconds of one of other settings.
+    """
     place = study.folder / "report"
     place.mkdir(parents=True, exist_ok=True)
     title = study.report.title or f"Study {study.study.name}"
@@ -38,9 +41,8 @@ def report(study: Study, results: Results, missing: list[str]) -> dict[str, Any]
         f"{datetime.now():%d %B %Y, %H:%M} with hybrid-mor {program_version()}.",
     )
     _summary(page, study, results)
-    if missing:
-        goes_on = f"`hmor {missing[0].partition('/')[0]} {study.called}` goes on"
-        page.text(f"Not made yet: {', '.join(missing)}. {goes_on}; what was made with --runs or --set is not shown.")
+    for words in _missing(study, missing):
+        page.text(words)
     sections = 0
     for section in (
         _set_up,
@@ -60,7 +62,22 @@ def report(study: Study, results: Results, missing: list[str]) -> dict[str, Any]
     page.heading("Host and versions")
     page.table(["", ""], [[key, value] for key, value in (host_facts() | versions()).items()], words=True)
     write_file(place / "report.html", str(page))
-    return {"page": str(place / "report.html"), "sections": sections, "not_made": missing}
+    return {"page": str(place / "report.html"), "sections": sections, "not_made": list(missing)}
+
+
+def _missing(study: Study, missing: Mapping[str, tuple[str, float] | None]) -> Iterator[str]:
+    """Say which steps are not made, or not from what the study file says, and what makes them."""
+    never = [name for name, made in missing.items() if made is None]
+    if never:
+        yield f"Not made yet: {', '.join(never)}. `hmor {never[0].partition('/')[0]} {study.called}` goes on."
+    other = {name: made[0] for name, made in missing.items() if made is not None}
+    if other:
+        words = ", ".join(f"{name} ({when})" for name, when in other.items())
+        yield (
+            f"Made, but from other settings than the study file has now: {words}; not shown here. "
+            f"`hmor {next(iter(other)).partition('/')[0]} {study.called}` makes it from those of the file; what came "
+            "from options (such as --record or --set) is shown once it stands in the file."
+        )
 
 
 def _summary(page: Page, study: Study, results: Results) -> None:

@@ -33,8 +33,12 @@ def check(path: str | None, seconds: float, ticks: int = TICKS) -> dict[str, Any
 
         study = load_study(path)
         result["study"] = study.study.name
-        if study.run is not None:
-            if not study.run.parts or (study.bundle() / "bundle.json").is_file():
+        if study.run is None:
+            result["not_built"] = "it has no section [run]"
+        else:
+            if study.run.parts and not (study.bundle() / "bundle.json").is_file():
+                result["not_built"] = f"its bundle is not made yet; run: hmor sample, train and export {path}"
+            else:
                 prepared = prepare_study(study)
                 result |= {"signals": len(prepared.loop.signals), "blocks": len(prepared.loop.blocks)}
                 result |= {"rules": prepared.rules(), "unwatched": unwatched(prepared.loop)}
@@ -71,8 +75,8 @@ def _origin(rule: dict[str, Any]) -> str:
     return f"study: {rule['reason']}" if "reason" in rule else "study"
 
 
-def _print_worst_case(console: Console, found: dict[str, Any]) -> None:
-    """Print the worst tick block by block, beside the period."""
+def _print_worst_case(console: Console, found: dict[str, Any], slowest_us: float) -> None:
+    """Print the worst tick block by block, beside the period, by itself and behind the slowest wake-up."""
     from rich.box import SIMPLE
     from rich.table import Column, Table
 
@@ -91,12 +95,29 @@ def _print_worst_case(console: Console, found: dict[str, Any]) -> None:
         table.add_row(block["name"], flops, str(block["iterations"] or "-"), *seen, *times)
     print_whole(table)
     console.print(
-        "flops, bound: most operations and iterations that a step can take; seen: most iterations of these ticks; "
-        "fallback: ticks that ended with a feasible move or none, not the optimum; worst, mean: without what others do "
-        "to this host; once, CPU: slowest single repeat by the clock and by CPU time, host included."
+        "flops, bound: most operations and iterations that a step can take, - where they are not counted or there are "
+        "none; seen: most iterations of these ticks; fallback: ticks that ended with a feasible move or none, not the "
+        "optimum; worst, mean: without what others do to this host; once, CPU: slowest single repeat by the clock and "
+        "by CPU time, host included."
     )
-    part = f"{100 * found['part_of_period']:.2g} % of the period of {found['period_us']:.6g} us"
-    console.print(f"All worst steps in one tick: {found['worst_us']:.1f} us, {part}.")
+    period = found["period_us"]
+    share = f"{100 * found['part_of_period']:.2g} % of the period of {period:.6g} us"
+    console.print(f"All worst steps in one tick: {found['worst_us']:.1f} us, {share}.")
+    late = found["worst_us"] + slowest_us
+    console.print(
+        f"With the slowest wake-up below, {slowest_us:.1f} us: {late:.1f} us, "
+        + (
+            f"{100 * late / period:.2g} % of the period."
+            if late <= period
+            else "more than the period: a tick is missed."
+        )
+    )
+    outside = [block["name"] for block in found["blocks"] if block["worst_us"] is None]
+    if outside:
+        console.print(
+            f"Not in these sums, as they wait for the outside or enter the interpreter: {', '.join(outside)}; "
+            "hmor run measures whole ticks."
+        )
 
 
 def register(app: typer.Typer) -> None:
@@ -135,12 +156,16 @@ def register(app: typer.Typer) -> None:
             print(json.dumps(result, indent=2))
             return
         from rich.console import Console
+        from rich.markup import escape
         from rich.table import Table
 
         console = Console()
         if "study" in result:
             size = f", {result['blocks']} blocks, {result['signals']} signals" if "blocks" in result else ""
             console.print(f"Study '{result['study']}' is in order{size}.")
+        if "not_built" in result:
+            why = escape(result["not_built"])
+            console.print(f"Neither rules nor the worst tick were checked, as its loop cannot be built: {why}.")
         if "rules" in result:
             rules = Table("rule", "watches", "limits", "action", "from", title="rules in force", title_justify="left")
             for rule in result["rules"]:
@@ -154,7 +179,7 @@ def register(app: typer.Typer) -> None:
             for words in result["unwatched"]:
                 console.print(f"Not watched: {words}")
         if "worst_case" in result:
-            _print_worst_case(console, result["worst_case"])
+            _print_worst_case(console, result["worst_case"], result["wake_us"]["max"])
         table = Table(title="wake-up latency of this machine", title_justify="left", show_header=False)
         for key, value in result["wake_us"].items():
             table.add_row(key, f"{value:.1f} us")

@@ -63,7 +63,7 @@ def pipeline(
     steps = _steps(study, force, retry, overwrite, adaptive)
     found = Pipeline(study.study.name, study.folder, steps, called=study.called)
     made = tuple(name for name in found.steps if found.holds(name))
-    missing = [name for name in found.steps if name not in made]
+    missing = {name: found.made(name) for name in found.steps if name not in made}  # when, from other settings
     depends = {
         "report": study.report.model_dump(), "study": study.study.model_dump(), "missing": missing,
         "made": [found.made(name) for name in made],  # a test that is run again is another test
@@ -393,7 +393,7 @@ def _run(study: Study, _: Results) -> Result:
     return run_test(study)
 
 
-def _report(study: Study, missing: list[str], given: Results) -> Result:
+def _report(study: Study, missing: dict[str, tuple[str, float] | None], given: Results) -> Result:
     from hmor.report.study import report
 
     return report(study, given, missing)

@@ -33,6 +33,7 @@ Plan::Plan(int n_u, int n_state, std::vector<double> array, std::vector<int> out
   check(outputs_);
   check(next_state_);
   y_side_by_side_ = consecutive(outputs_);
+  state_moves_ = std::any_of(next_state_.begin(), next_state_.end(), [=](int i) { return i >= n_u && i < n_u + n_state; });
 }
 
 void Plan::check(const std::vector<int>& places) const {

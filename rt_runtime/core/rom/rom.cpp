@@ -69,6 +69,17 @@ const double* Plan::argument(Step& step) noexcept {
   return work;
 }
 
+/// r_i = min(max(v_i, lower_i), upper_i), v_i = scaled(x_i); a nan stays one.
+template <typename F>
+void Plan::clipped(const double* array, const Step& step, double* r, F scaled) noexcept {
+  const int* places = step.x.data();
+  const double *lower = step.shift.data(), *upper = step.constant.data();
+  for (int i = 0; i < step.n; ++i) {
+    const double v = scaled(array[places[i]], i), above = v < lower[i] ? lower[i] : v;
+    r[i] = upper[i] < above ? upper[i] : above;
+  }
+}
+
 void Plan::run(const double* u, double* y) noexcept {
   double* array = array_.data();
   for (int i = 0; i < n_u_; ++i) array[i] = u[i];
@@ -110,11 +121,10 @@ void Plan::run(const double* u, double* y) noexcept {
         for (int i = 0; i < step.n; ++i) r[i] = (array[step.x[i]] - step.shift[i]) / step.gain[i];
         break;
       case Kind::clip:
-        for (int i = 0; i < step.n; ++i) {
-          const double x = (step.reads_u ? u : array)[step.x[i]], v = step.divides ? x / step.gain[i] : x;
-          const double above = v < step.shift[i] ? step.shift[i] : v;
-          r[i] = step.constant[i] < above ? step.constant[i] : above;
-        }
+        if (step.divides)
+          clipped(step.reads_u ? u : array, step, r, [&step](double x, int i) { return x / step.gain[i]; });
+        else
+          clipped(step.reads_u ? u : array, step, r, [](double x, int) { return x; });
         break;
       case Kind::correlations:
         step.correlations(argument(step), static_cast<int>(step.x.size()), step.gain.data(), step.shift.data(),
@@ -160,8 +170,9 @@ void Plan::run(const double* u, double* y) noexcept {
     for (std::size_t i = 0; i < outputs_.size(); ++i) y[i] = array[outputs_[i]];
   }
   if (n_state_ == 0) return;
-  for (int i = 0; i < n_state_; ++i) next_[i] = array[next_state_[i]];
-  std::copy(next_.begin(), next_.end(), state());
+  double* next = state_moves_ ? next_.data() : state();
+  for (int i = 0; i < n_state_; ++i) next[i] = array[next_state_[i]];
+  if (state_moves_) std::copy(next_.begin(), next_.end(), state());
 }
 
 Rom::Rom(Plan plan, std::vector<double> initial, std::vector<double> lower, std::vector<double> upper, bool watch,

@@ -103,6 +103,8 @@ class Plan {
   };
 
   const double* argument(Step& step) noexcept;
+  template <typename F>
+  static void clipped(const double* array, const Step& step, double* r, F scaled) noexcept;
   void check(const std::vector<int>& places) const;
   void check_apart(const std::vector<int>& places, int out, int n) const;
   int room(int out, int n) const;
@@ -121,6 +123,7 @@ class Plan {
   std::int64_t work_ = 0, elements_ = 0;  // multiply-adds; numbers read and written by the steps
   std::set<int> ones_;  // places that always hold 1: factors of a polynomial of degree 0
   bool y_side_by_side_ = false;
+  bool state_moves_ = false;  // a number of the next state stands in the state: all are read before one is written
   bool gives_y_ = false;  // the last step writes the outputs, all of them and nothing behind
 };
 

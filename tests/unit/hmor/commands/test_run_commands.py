@@ -19,10 +19,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
+from hmor.commands.live.check import _print_worst_case
 from hmor.study.file import load_study
 from hmor.study.run import prepare
 from rt_runtime import ConfigError, load_run, replay
+from rt_runtime.engine.worst_case import BlockWorstCase
 from rt_runtime.rig.actuators import include_folder
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -302,5 +305,24 @@ def test_check_measures_the_host(tmp_path: Path) -> None:
     assert result["wake_us"]["p50"] > 0 and result["host"]["scheduler"].startswith(("obtained", "not obtained"))
     worst = result["worst_case"]
     assert len(worst["blocks"]) == result["blocks"] and 0.0 < worst["part_of_period"] == worst["worst_us"] / 1000.0
-    table = hmor("check", "--seconds", "0.2", cwd=tmp_path)
+    table = hmor("check", "pendulum", "--seconds", "0.2", cwd=tmp_path)
     assert "wake-up latency of this machine" in table.stdout and "10000 Hz" in table.stdout
+    words = " ".join(table.stdout.split())
+    assert "Neither rules nor the worst tick were checked" in words and "it has no section [run]." in words
+
+
+@pytest.mark.parametrize(
+    ("slowest", "words"),
+    [(300.0, "300.0 us: 310.0 us, 31 % of the period."), (995.0, "more than the period: a tick is missed.")],
+)
+def test_the_worst_tick_is_told_with_the_slowest_wake_up_and_what_is_not_in_it(slowest: float, words: str) -> None:
+    console = Console(file=io.StringIO(), width=1000)
+    blocks = [
+        vars(BlockWorstCase("mpc", 90.0, 7, 5, 0, 10.0, 1.0, {}, 12.0, 11.0)),
+        vars(BlockWorstCase("rig", None, 0)),
+    ]
+    totals = {"period_us": 1000.0, "worst_us": 10.0, "part_of_period": 0.01, "ticks": 3, "blocks": blocks}
+    _print_worst_case(console, totals, slowest)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "All worst steps in one tick: 10.0 us, 1 % of the period of 1000 us." in text and words in text
+    assert "Not in these sums, as they wait for the outside or enter the interpreter: rig;" in text

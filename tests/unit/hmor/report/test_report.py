@@ -100,6 +100,18 @@ def test_a_report_says_what_is_not_made(tmp_path: Path) -> None:
     assert "Not made yet: simulate/control. <code>hmor simulate pendulum --folder" in Path(report["page"]).read_text()
 
 
+def test_a_report_says_what_was_made_from_other_settings(tmp_path: Path) -> None:
+    """As with `hmor simulate --set`: the run is there, but is not that of the study file."""
+    changes = {"control": {"prototypes": 1}, "study": {"seed": 5}}
+    find_pipeline("pendulum", tmp_path, changes=changes).run_group("simulate")
+    report = find_pipeline("pendulum", tmp_path).run("report")
+    assert report["not_made"] == ["simulate/control"]
+    text = Path(report["page"]).read_text()
+    assert "Not made yet" not in text
+    assert "Made, but from other settings than the study file has now: simulate/control (20" in text
+    assert "<code>hmor simulate pendulum --folder" in text and "once it stands in the file" in text
+
+
 @pytest.mark.parametrize(
     ("ended", "told"),
     [
@@ -113,7 +125,7 @@ def test_a_report_says_what_is_not_made(tmp_path: Path) -> None:
 def test_a_report_says_once_how_a_run_ended(tmp_path: Path, ended: str, told: str) -> None:
     run = {"paced": False, "parts": {}, "rate_hz": 1000.0, "ticks": 600, "ended": ended, "ranges": {}}
     run |= {"tripped": ended != "finished", "folder": str(tmp_path)}
-    written = report(load_study("pendulum", tmp_path), {"run": run}, [])
+    written = report(load_study("pendulum", tmp_path), {"run": run}, {})
     assert told in Path(written["page"]).read_text()
 
 
