@@ -43,7 +43,8 @@ def problem(channels: int, moves: int) -> tuple[np.ndarray, np.ndarray]:
 def quadratic_programme(channels: int, repeats: int) -> dict[str, object]:
     """Time per solve along the sine, as a controller meets it, and in random order, beside daqp along the sine.
 
-    daqp's own solve time leaves out its set-up, which holds the minimum without constraints; ours includes it.
+    daqp starts cold, as our cold solves of the same problems do. Its own solve time leaves out its set-up, which holds
+    the minimum without constraints, and the call; ours includes both.
     """
     moves = 10
     n = channels * moves
@@ -68,8 +69,15 @@ def quadratic_programme(channels: int, repeats: int) -> dict[str, object]:
         results[f"{label}_cold_us"] = float(np.median([us for us, _ in cold]))
         results[f"{label}_cold_worst_us"] = max(us for us, _ in cold)
         results[f"{label}_cold_iterations_max"] = max(iterations for _, iterations in cold)
-        other = [daqp.solve(hessian, f, rows, upper, -upper, sense)[3]["solve_time"] for f in linear[:200]]
-        results[f"{label}_daqp_us"] = 1e6 * float(np.median(other))
+
+        def other(f: np.ndarray, upper: np.ndarray = upper, sense: np.ndarray = sense) -> float:
+            """Its own time of a solve, the least of five as well."""
+            answers = [daqp.solve(hessian, f, rows, upper, -upper, sense) for _ in range(5)]
+            return 1e6 * min(float(answer[3]["solve_time"]) for answer in answers)
+
+        peer = [other(f) for f in linear[::10]]
+        results[f"{label}_daqp_us"] = float(np.median(peer))
+        results[f"{label}_daqp_worst_us"] = max(peer)
     goals = {1: (0.6, 1.5, 4.0), 6: (15.0, 80.0, 90.0)}[channels]
     results |= {
         f"qp_{channels}x{moves}_goal_us": list(goals),
