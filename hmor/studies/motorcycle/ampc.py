@@ -17,6 +17,7 @@ import numpy as np
 
 from hmor.studies.base import Options, Run, VirtualTest
 from hmor.studies.motorcycle.vehicle import WHEELS, add_control, add_vehicle
+from hmor.studies.settings import truth_of, whole_of
 from mor import OdeSystem, Substructure, ode, prediction_model, tracking
 from mor.dynamics.control_design import arx_parameters
 from mor.dynamics.transfer import TransferFunction
@@ -124,7 +125,7 @@ def controller(
     """
     dt = EVERY / RATE
     design = design_of(settings)
-    preview = bool(settings.get("preview", True))
+    preview = truth_of(settings, "preview", True)
     horizon = Horizon(
         10,
         output_weight=5.204,
@@ -172,7 +173,7 @@ def build(kind: str, parameters: Mapping[str, float], options: Options) -> Loop:
 
     brakes = {end: options.parts.get(end, brake(end)) for end in WHEELS}
     add_vehicle(loop, scenario(), brakes, block, previous("tau_vd"))
-    loop.add("draws", redrawn(int(options.settings.get("draws", max(options.seed, 1)))), outputs=["a0"])
+    loop.add("draws", redrawn(whole_of(options.settings, "draws", max(options.seed, 1))), outputs=["a0"])
     loop.add("ecvt", block(ecvt(), "start", ["w_vd"]), inputs=[previous("torque"), "w_vd"], outputs=["w_en", "tau_vd"])
     loop.add("motor", motor().block(dt=dt, update="start"), inputs=[previous("command"), "a0"], outputs=["torque"])
     loop.add("noise", Noise(design_of(options.settings).noise, seed=options.seed), outputs=["sensor_noise"])

@@ -39,6 +39,7 @@ from hmor.studies.multi_axial.loading_box import (
     while_running,
 )
 from hmor.studies.multi_axial.set_up import draw_bridge
+from hmor.studies.settings import truth_of, whole_of
 from mor import Normal, ParameterSpace
 from mor.dynamics.projection import FreeInterface, SparseStructure
 from mor.dynamics.reduced_structure import Reduced
@@ -144,7 +145,7 @@ def jacobians() -> Array:
 
 def controllers(kind: str, damping: float, settings: Mapping[str, Any]) -> dict[int, list[TrackingMpc]]:
     """Return six controllers for each box; with "state" their previews come from the numerical state."""
-    steps, lead = int(settings.get("prediction", 30)), float(settings.get("lead", 0.45))
+    steps, lead = whole_of(settings, "prediction", 30), float(settings.get("lead", 0.45))
     found: dict[int, list[TrackingMpc]] = {i: [] for i in BOXES}
     if kind == "none":
         return found
@@ -155,7 +156,7 @@ def controllers(kind: str, damping: float, settings: Mapping[str, Any]) -> dict[
     for i in BOXES:
         for j, plant in enumerate(actuators(i).values()):
             row = 6 * (i - 1) + j
-            preview: Any = Polynomial(int(settings.get("order", 2)), int(settings.get("spacing", 12)), lead)
+            preview: Any = Polynomial(whole_of(settings, "order", 2), whole_of(settings, "spacing", 12), lead)
             if kind == "state":
                 preview = type(from_state)(from_state.change[:, row : row + 1])
             found[i].append(stroke_controller(plant, BOUNDS[j : j + 1], preview, settings, 5e-7))
@@ -175,7 +176,7 @@ def build(
     With the setting `guarded` everything is as beside real boxes: targets beyond one of them are refused, one monitor
     stands behind both poses, and a rule of one box stops both. `potentiometers` of a box may lie.
     """
-    guarded = bool(options.settings.get("guarded", False))
+    guarded = truth_of(options.settings, "guarded", False)
     loop = Loop(RATE)
     loop.signal("ground[2]", unit="m/s2")
     loop.add("ground", shaking(ground), outputs=["ground[2]"])

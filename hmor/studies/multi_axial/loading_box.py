@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hmor.studies.base import Options, Run
+from hmor.studies.settings import whole_of
 from mor import ParameterSpace, TransferFunction, lhs, prediction_model
 from mor.dynamics.preflight import preflight
 from mor.dynamics.tracking_design import parallel
@@ -213,8 +214,8 @@ def stroke_controller(
         disturbance_gain=float(settings.get("disturbance_gain", disturbance_gain)),
     )
     horizon = Horizon(
-        int(settings.get("prediction", 30)),
-        control=int(settings.get("moves", 10)),
+        whole_of(settings, "prediction", 30),
+        control=whole_of(settings, "moves", 10),
         output_weight=1.0,
         move_weight=float(settings.get("move_weight", 0.003)),
         bounds=([-bound for bound in bounds], bounds),

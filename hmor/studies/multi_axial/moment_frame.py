@@ -37,6 +37,7 @@ from hmor.studies.multi_axial.loading_box import (
     while_running,
 )
 from hmor.studies.multi_axial.set_up import draw_moment_frame
+from hmor.studies.settings import truth_of, whole_of
 from mor import Normal, ParameterSpace
 from mor.dynamics.control_design import inverse_with_low_pass, low_pass, lqg_feedback
 from mor.dynamics.tracking_design import design_report, hybrid_problems, parallel
@@ -116,7 +117,7 @@ def controllers(kind: str, coupling: Array, settings: Mapping[str, Any]) -> list
         return [ModelBasedCompensator(s, dt=DT, feedback=feedback if kind == "mmbc" else None) for s in sections]
     known: list[Any] = [parallel(plants, coupling)] if kind == "mpc6" else list(plants)
     preview = Polynomial(
-        int(settings.get("order", 3)), int(settings.get("spacing", 12)), float(settings.get("lead", 0.45))
+        whole_of(settings, "order", 3), whole_of(settings, "spacing", 12), float(settings.get("lead", 0.45))
     )
     found = []
     for i, plant in enumerate(known):
@@ -139,7 +140,7 @@ def build(
     load cells or flow, and a monitor stands behind the target pose. `potentiometers` (wires and noise to readings) may
     lie.
     """
-    guarded = bool(options.settings.get("guarded", False))
+    guarded = truth_of(options.settings, "guarded", False)
     loop, coupling = Loop(RATE), coupling_matrix(case.coupling_db)
     loop.signal("ground", unit="m/s2")
     declare(loop)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from hmor.studies.base import Options, Run, VirtualTest, ground_motion
+from hmor.studies.settings import whole_of
 from hmor.studies.structural.recursive_inverse import RecursiveInverse, calibrate
 from mor import Normal, ParameterSpace, StaticSubstructure, prediction_model
 from mor.excitation import Excitation
@@ -95,13 +96,13 @@ def controller(kind: str, settings: Mapping[str, Any]) -> TrackingMpc:
     )
     bound = [LIMIT_VOLT * 1e-3 * scale for scale in MM_PER_VOLT]
     horizon = Horizon(
-        int(settings.get("prediction", 10)),
-        control=int(settings.get("moves", 4)),
+        whole_of(settings, "prediction", 10),
+        control=whole_of(settings, "moves", 4),
         output_weight=1.0,
         move_weight=float(settings.get("move_weight", 0.02)),
         bounds=([-b for b in bound], bound),
     )
-    order, spacing = int(settings.get("order", 3)), int(settings.get("spacing", 8))
+    order, spacing = whole_of(settings, "order", 3), whole_of(settings, "spacing", 8)
     return TrackingMpc(model, horizon, preview=Polynomial(order, spacing, float(settings.get("lead", 0.0))))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from hmor.studies.base import Options, Run, VirtualTest
+from hmor.studies.settings import whole_of
 from hmor.studies.shake_table.drawings import draw_compensators, draw_sweep
 from mor import ParameterSpace, TransferFunction, Uniform, prediction_model
 from mor.dynamics.control_design import inverse_with_low_pass, low_pass, lqg_feedback
@@ -67,12 +68,12 @@ def compensator(kind: str, model: TransferFunction, settings: Mapping[str, Any])
             disturbance_gain=float(settings.get("disturbance_gain", 1e-2)),
         )
         horizon = Horizon(
-            int(settings.get("prediction", 20)),
-            control=int(settings.get("moves", 6)),
+            whole_of(settings, "prediction", 20),
+            control=whole_of(settings, "moves", 6),
             output_weight=1.0,
             move_weight=float(settings.get("move_weight", 0.02)),
         )
-        return TrackingMpc(known, horizon, preview=Polynomial(3, int(settings.get("spacing", 20)), 0.0))
+        return TrackingMpc(known, horizon, preview=Polynomial(3, whole_of(settings, "spacing", 20), 0.0))
     corner = float(settings.get("corner", 50.0))
     feedback, adaptation = None, None
     if kind in ("mmbc", "amrc"):

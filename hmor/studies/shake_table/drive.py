@@ -15,6 +15,7 @@ import numpy as np
 from scipy.signal import butter, sosfilt
 
 from hmor.studies.base import Options, Run, VirtualTest, ground_motion
+from hmor.studies.settings import whole_of
 from hmor.studies.shake_table.drawings import draw_iteration, draw_table
 from mor import Normal, ParameterSpace
 from mor.dynamics.structure import LinearStructure, modal_damping
@@ -174,7 +175,7 @@ def run(parameters: Mapping[str, float], options: Options) -> Run:
     record = None
     for name in names:
         found, record = iterate(name, r, parameters, options)
-        runs = int(options.settings.get("runs", 4))
+        runs = whole_of(options.settings, "runs", 4)
         metrics |= {f"{name}_{key}": value for key, value in judge(found, record, runs).items()}
     return Run(metrics, record)
 

@@ -17,6 +17,7 @@ from scipy.signal import butter, sosfilt
 
 from hmor.rigs.catalogue import PhysicalSide
 from hmor.studies.base import Options, Run, VirtualTest, ground_motion
+from hmor.studies.settings import whole_of
 from hmor.studies.shake_table.drawings import draw_sink, draw_table
 from mor import Normal, ParameterSpace, lhs, prediction_model
 from mor.dynamics.control_design import inverse_with_low_pass
@@ -118,7 +119,7 @@ def controller(case: str, settings: Mapping[str, Any]) -> TrackingMpc | ModelBas
     if case == "feedforward":
         corner = float(settings.get("corner", 50.0))
         return ModelBasedCompensator(inverse_with_low_pass(POSITION_TABLE, order=4, corner=corner, dt=DT), dt=DT)
-    steps, lead = int(settings.get("prediction", 60)), float(settings.get("lead", 0.5))
+    steps, lead = whole_of(settings, "prediction", 60), float(settings.get("lead", 0.5))
     model = prediction_model(
         POSITION_TABLE,
         DT,
@@ -128,12 +129,12 @@ def controller(case: str, settings: Mapping[str, Any]) -> TrackingMpc | ModelBas
     )
     horizon = Horizon(
         steps,
-        control=int(settings.get("moves", 15)),
+        control=whole_of(settings, "moves", 15),
         output_weight=1.0,
         move_weight=float(settings.get("move_weight", 0.003)),
         bounds=(-STROKE, STROKE),
     )
-    preview: Any = Polynomial(int(settings.get("order", 3)), int(settings.get("spacing", 20)), lead)
+    preview: Any = Polynomial(whole_of(settings, "order", 3), whole_of(settings, "spacing", 20), lead)
     if case == "state":
         part = numerical(two_storey_frame())
         preview = model_preview(part, stiffness=[[0.0]], force_inputs=[1], steps=steps, dt=DT, lead=lead)

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from hmor.studies.base import Options, Run, VirtualTest, ground_motion
+from hmor.studies.settings import whole_of
 from hmor.studies.structural.benchmark_loop import benchmark_loop, judge_benchmark
 from mor import Normal, ParameterSpace, prediction_model
 from mor.dynamics.control_design import closed_loop, inverse_with_low_pass, low_pass, lqg_feedback, reference_correction
@@ -68,14 +69,14 @@ def add_controller(loop: Loop, *, frame: BenchmarkFrame, kind: str, settings: Ma
         block = ModelBasedCompensator(inverse, dt=dt, feedback=feedback, adaptation=adaptation)
         loop.add(kind, block, inputs=["target", "measured"], outputs=["command", "theta"])
         return
-    every = int(settings.get("every", 4))
+    every = whole_of(settings, "every", 4)
     variance = float(settings.get("input_variance", 1e-8))
     model = prediction_model(
         plant, every * dt, input_variance=variance, noise_variance=NOISE[0] ** 2, disturbance_gain=1e-9
     )
     horizon = Horizon(
-        int(settings.get("prediction", 12)),
-        control=int(settings.get("control", 3)),
+        whole_of(settings, "prediction", 12),
+        control=whole_of(settings, "control", 3),
         output_weight=1.0,
         move_weight=float(settings.get("move_weight", 0.05)),
         bounds=(-LIMITS["stroke"], LIMITS["stroke"]),
@@ -90,7 +91,7 @@ def add_controller(loop: Loop, *, frame: BenchmarkFrame, kind: str, settings: Ma
     loop.signal("iterations")
     loop.signal("status")
     extrapolator = Extrapolator(
-        order=int(settings.get("order", 3)), spacing=int(settings.get("spacing", 24)), leads=leads * RATE
+        order=whole_of(settings, "order", 3), spacing=whole_of(settings, "spacing", 24), leads=leads * RATE
     )
     loop.add("extrapolator", extrapolator, inputs=["target"], outputs=ahead)
     loop.add("shaping", Gain(gains[None, :]), inputs=ahead, outputs=["reference"])

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from hmor.studies.base import Options, VirtualTest, ground_motion, tracked
+from hmor.studies.settings import truth_of, whole_of
 from mor import LogNormal, OdeSystem, ParameterSpace, ode, prediction_model
 from mor.dynamics.structure import LinearStructure
 from mor.models.actuators import electric_drive
@@ -91,7 +92,7 @@ def plant_parameters(frame: LinearStructure, damper: Mapping[str, float]) -> dic
 
 def controller(settings: Mapping[str, Any]) -> tuple[Extrapolator, Mpc]:
     """Return the extrapolator of the target and the controller."""
-    spacing, preview = int(settings.get("spacing", 8)), bool(settings.get("preview", True))
+    spacing, preview = whole_of(settings, "spacing", 8), truth_of(settings, "preview", True)
     model = prediction_model(electric_drive(*DRIVE), EVERY / RATE)
     horizon = Horizon(
         10,

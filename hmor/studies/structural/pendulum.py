@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 from hmor.studies.base import Options, VirtualTest, ground_motion, tracked
+from hmor.studies.settings import whole_of
 from mor import LogNormal, OdeSystem, ParameterSpace, ode, prediction_model
 from mor.dynamics.control_design import closed_loop, reference_correction
 from mor.models.actuators import PENDULUM_HYDRAULIC
@@ -92,7 +93,7 @@ def controller(settings: Mapping[str, Any]) -> tuple[Extrapolator, Gain, Mpc]:
     plant = PENDULUM_HYDRAULIC.around(linearised())
     horizon = Horizon(8, output_weight=15.26, move_weight=0.63, bounds=(-0.25, 0.25))
     if design == "published":
-        spacing = int(settings.get("spacing", 19))
+        spacing = whole_of(settings, "spacing", 19)
         mpc = Mpc(prediction_model(plant, EVERY / RATE), horizon)
         lead = float(settings.get("lead", spacing))
         return Extrapolator(order=4, spacing=spacing, leads=lead), Gain(1.0), mpc
@@ -101,7 +102,7 @@ def controller(settings: Mapping[str, Any]) -> tuple[Extrapolator, Gain, Mpc]:
     loop = closed_loop(mpc, plant.discretise(EVERY / RATE))
     correction = reference_correction(loop, float(settings.get("frequency", 5.0)))
     leads, gains = correction.leads_and_gains(8 / RATE)
-    spacing = int(settings.get("spacing", 12))
+    spacing = whole_of(settings, "spacing", 12)
     return Extrapolator(order=4, spacing=spacing, leads=leads * RATE), Gain(gains[None, :]), mpc
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from hmor.rigs.catalogue import PhysicalSide
 from hmor.studies.base import Options, Run, VirtualTest
+from hmor.studies.settings import whole_of
 from hmor.studies.structural.railway_pictures import draw_set_up, pictures
 from mor import Normal, ParameterSpace, prediction_model
 from mor.dynamics.tracking_design import design_report, model_preview
@@ -75,7 +76,7 @@ def controller(kind: str, settings: Mapping[str, Any]) -> TrackingMpc | None:
     """
     if kind == "none":
         return None
-    steps, part = int(settings.get("prediction", 30)), bridge()
+    steps, part = whole_of(settings, "prediction", 30), bridge()
     n, held = len(part.A), part.B.shape[1]
     A = np.block([[part.A, part.B], [np.zeros((held, n + held))]])
     seen = np.hstack([part.C[:1], np.zeros((1, held))])

@@ -13,6 +13,7 @@ from hmor.commands.simulate import print_control, read_settings
 from hmor.commands.studies import describe
 from hmor.options import BUILT_IN
 from hmor.studies.base import Options
+from hmor.studies.settings import truth_of, whole_of
 from hmor.study.simulate import built_in_test
 from hmor.study.stages.pipeline import find_pipeline
 from rt_runtime import Record
@@ -129,6 +130,18 @@ def test_mistakes_are_one_sentence(arguments: list[str], sentence: str, tmp_path
 
 def test_settings_are_numbers_words_and_truth() -> None:
     assert read_settings(["a=1", "b=0.5", "c=true", "d=word"]) == {"a": 1, "b": 0.5, "c": True, "d": "word"}
+
+
+def test_counts_are_not_rounded_and_words_are_not_true() -> None:
+    assert whole_of({"n": 4.0}, "n", 1) == 4 and whole_of({}, "n", 1) == 1 and truth_of({"on": 0}, "on", True) is False
+    for value in (12.7, "12", True, float("nan"), float("inf")):
+        with pytest.raises(ConfigError, match=f"Setting 'n' must be a whole number, got {value!r}"):
+            whole_of({"n": value}, "n", 1)
+    for word in ("False", "no", 2):
+        with pytest.raises(ConfigError, match=f"Setting 'on' must be true or false, got {word!r}"):
+            truth_of({"on": word}, "on", True)
+    with pytest.raises(ConfigError, match=r"Setting 'spacing' must be a whole number, got 12\.7"):
+        built_in_test("pendulum").simulate(Options(settings={"spacing": 12.7}))
 
 
 def test_a_single_prototype_is_not_a_design() -> None:
