@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from hmor.options import BUILT_IN, STUDIES, JsonOption
-from rt_runtime.checks import one_of
 
 
 def describe(name: str) -> dict[str, Any]:
@@ -60,6 +59,8 @@ def register(app: typer.Typer) -> None:
             hmor studies pendulum
         """
         for name in names or ():
+            from rt_runtime.checks import one_of
+
             one_of(name, "STUDY", "hmor studies", tuple(BUILT_IN))
         rows = {name: describe(name) for name in names or BUILT_IN}
         if as_json:
